@@ -3,8 +3,6 @@
 from takifugu.finite.nfc.attack import (
     Attack,
     AttackSearch,
-    OutputLeakage,
-    leakage_of_outputs,
     search_attack,
 )
 from takifugu.finite.nfc.condition import (
@@ -39,7 +37,6 @@ __all__ = [
     "Condition",
     "KernelProof",
     "MechanismOutput",
-    "OutputLeakage",
     "OutputTable",
     "Requirement",
     "best_couplings",
@@ -47,7 +44,6 @@ __all__ = [
     "constraint_values",
     "dp_costs",
     "dp_epsilon",
-    "leakage_of_outputs",
     "necessary_condition",
     "output_table",
     "prove_with_certificates",

@@ -13,7 +13,7 @@ A remark says in what a world differs from the paper's data, as far as the table
 computed from measured cells and printed numbers; none is a sentence kept by hand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log, sqrt
 from statistics import fmean
@@ -217,37 +217,32 @@ class PrintAgreement:
     by_group: Mapping[str, float]
 
     def __str__(self) -> str:
-        shown = UNITS[self.unit]
-        each = ", ".join(f"{shown(mean)} for {name}" for name, mean in self.by_group.items())
+        each = ", ".join(
+            f"{_in_unit(mean, self.unit)} for {name}" for name, mean in self.by_group.items()
+        )
         return f"{self.kind}: {self.off}; on average {each}"
 
     @property
     def off(self) -> str:
         """How far off, in words."""
-        shown = UNITS[self.unit]
+        mean, largest = (_in_unit(value, self.unit) for value in (self.mean, self.largest))
         return (
-            f"off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with its sign),"
-            f" {shown(self.largest)} at most ({self.worst})"
+            f"off by {mean} on average ({_in_unit(self.bias, self.unit, '+')} with its sign),"
+            f" {largest} at most ({self.worst})"
         )
 
 
-def _points(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{100 * value:{'+' if sign else ''}.1f}") + " points"
-
-
-def _plain(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{value:{'+' if sign else ''}.3f}")
-
-
-def _percent(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{100 * value:{'+' if sign else ''}.0f}") + " %"
-
-
-UNITS: Mapping[Unit, Callable[..., str]] = {
-    "points": _points,
-    "plain": _plain,
-    "percent": _percent,
+UNITS: Mapping[Unit, tuple[int, int, str]] = {  # times what, with how many digits, what follows
+    "points": (100, 1, " points"),
+    "plain": (1, 3, ""),
+    "percent": (100, 0, " %"),
 }
+
+
+def _in_unit(value: float, unit: Unit, sign: str = "") -> str:
+    """A number as differences of a kind are summed up."""
+    times, digits, after = UNITS[unit]
+    return _signed(f"{times * value:{sign}.{digits}f}") + after
 
 
 def printed_belong(about: DatasetSummary) -> bool:
