@@ -8,11 +8,16 @@ from takifugu.finite.nfc.attack import (
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
+    MechanismOutput,
+    OutputTable,
+    Requirement,
     condition_on_claims,
     constraint_values,
     dp_costs,
     dp_epsilon,
     necessary_condition,
+    output_table,
+    requirements,
 )
 from takifugu.finite.nfc.kernel_proof import (
     BestCoupling,
@@ -20,13 +25,6 @@ from takifugu.finite.nfc.kernel_proof import (
     best_couplings,
     prove_with_certificates,
     prove_with_kernel,
-)
-from takifugu.finite.nfc.outputs_and_requirements import (
-    MechanismOutput,
-    OutputTable,
-    Requirement,
-    output_table,
-    requirements,
 )
 
 __all__ = [

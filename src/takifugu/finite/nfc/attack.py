@@ -30,10 +30,11 @@ from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
+    MechanismOutput,
+    OutputTable,
     claims_by_output,
     condition_on_claims,
 )
-from takifugu.finite.nfc.outputs_and_requirements import MechanismOutput, OutputTable
 from takifugu.finite.world import World
 from takifugu.priors.secrets import SecretPair
 
