@@ -58,9 +58,14 @@ class Metric:
     higher: bool = True
     counts: bool = False
 
+    @property
+    def scale(self) -> int:
+        """What a measurement is multiplied by to be shown."""
+        return 100 if self.percent else 1
+
     def shown(self, value: float) -> str:
         """A number, rounded as the paper rounds it."""
-        return f"{100 * value if self.percent else value:.{self.digits}f}"
+        return f"{self.scale * value:.{self.digits}f}"
 
     @property
     def heading(self) -> str:
@@ -166,7 +171,7 @@ class BesidePrint:
     def inside(self) -> bool:
         """Whether our interval holds the printed number, which is rounded."""
         digits = len(self.printed.text.partition(".")[2])
-        rounding = 0.5 / 10.0**digits / (100 if self.metric.percent else 1)
+        rounding = 0.5 / 10.0**digits / self.metric.scale
         return abs(self.difference) <= self.half + rounding
 
     @property
@@ -365,8 +370,7 @@ def _another_world() -> str:
 
 def shown_difference(one: BesidePrint) -> str:
     """The difference with its sign, as the metric is rounded."""
-    scaled = 100 * one.difference if one.metric.percent else one.difference
-    return _signed(f"{scaled:+.{one.metric.digits}f}")
+    return _signed(f"{one.metric.scale * one.difference:+.{one.metric.digits}f}")
 
 
 def _columns(compared: Iterable[BesidePrint]) -> str:
