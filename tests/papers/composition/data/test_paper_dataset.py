@@ -295,14 +295,6 @@ def test_some_venues_may_be_unknown_but_not_many(tmp_path: Path) -> None:
     assert "has 1 of 2 rows in no group" in refused("foursquare", tmp_path)
 
 
-def test_a_folder_for_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    write_tist(tmp_path)
-    (tmp_path / "file").write_text("")
-    for source in ("foursquare", "simulated-activities"):
-        with raises(InvalidFile, field=str(tmp_path / "file" / "work")):
-            prepared(source, tmp_path, tmp_path / "file" / "work")
-
-
 def test_too_few_days_are_refused(tmp_path: Path) -> None:
     write_tist(tmp_path, days=1)
     assert "2 or more" in refused("foursquare", tmp_path)
