@@ -30,7 +30,7 @@ from takifugu.costs.cost import (
     shape_of,
     shape_text,
 )
-from takifugu.costs.shapes import MOST_VALUES
+from takifugu.costs.shapes import MAX_MATRIX_VALUES
 from takifugu.errors import UnsoundRequest
 from takifugu.translation.entry_costs import EntryCosts
 from tests.raising import raises
@@ -427,7 +427,9 @@ def test_equal_numbers_cost_nothing_whatever_they_are_called() -> None:
         lambda: anything.Matrix(["a", "b"], [[0, -1], [1, 0]]),
         lambda: anything.Matrix(["a", "b"], [[1, 1], [1, 0]]),
         lambda: anything.Matrix(["a", "b"], [[0, float("nan")], [1, 0]]),
-        lambda: anything.Matrix(range(MOST_VALUES + 1), np.zeros((MOST_VALUES + 1,) * 2).tolist()),
+        lambda: anything.Matrix(
+            range(MAX_MATRIX_VALUES + 1), np.zeros((MAX_MATRIX_VALUES + 1,) * 2).tolist()
+        ),
         lambda: anything.Column("a", Column("b", ANY)),
         lambda: anything.Column(1, ANY),
         lambda: anything.Column("a", "b"),

@@ -121,7 +121,7 @@ def test_what_noise_is_beyond_a_distance(scale: float, reach: int) -> None:
 
 
 def test_very_wide_noise_is_a_rounded_normal() -> None:
-    edge = noise_laws.TABLE / 40
+    edge = noise_laws.MAX_TABLE_SIZE / 40
     for scale, reach in ((edge, 9_000), (edge * 1.5, 9_000), (2e4, 40_000), (1e6, 10)):
         with mpmath.workdps(30):
             exact = mpmath.erfc((reach + mpmath.mpf("0.5")) / (scale * mpmath.sqrt(2)))

@@ -299,10 +299,20 @@ def test_what_is_no_reading_is_refused(
     assert {name: getattr(error, name) for name in fields} == fields
 
 
-def test_positions_go_with_sequences() -> None:
+def test_positions_go_with_sequences_and_people_with_households() -> None:
     for positions in (("a",), "ab", 3):
         with raises(UnsoundRequest, field="positions"):
             Entries("entities", positions)  # type: ignore[arg-type]
+    wrong: tuple[tuple[str, Any, Any, str], ...] = (
+        ("row", "zone", None, "household"),
+        ("row", None, "zone", "member"),
+        ("household", 3, None, "household"),
+        ("household", "zone", 3, "member"),
+        ("household", None, None, "household"),
+    )
+    for over, household, member, field in wrong:
+        with raises(UnsoundRequest, field=field):
+            Entries(over, household=household, member=member)  # type: ignore[arg-type]
 
 
 # --- every other family ---

@@ -15,10 +15,10 @@ from takifugu.costs.losses import Pure
 from takifugu.declarations import Amount, Category, Declaration, InvalidQuery, Order, Source
 from takifugu.errors import TooLarge
 from takifugu.mechanisms import IntegerLaplace
+from takifugu.session.plans import query_of
 from takifugu.session.query.query import Aim
 from takifugu.session.query.sums import WeightedSum, WeightedSumQuery
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.query_planner import query_of
 from takifugu.tables import Engine, open_engine
 from tests.raising import raises
 

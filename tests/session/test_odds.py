@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from takifugu.errors import UnsoundRequest
-from takifugu.session.guarantee import odds, odds_words
+from takifugu.session.guarantee import PosteriorOdds, odds, odds_words
 from tests.raising import raises
 
 WEIGHTS = st.lists(st.integers(1, 1000), min_size=2, max_size=8)
@@ -112,3 +112,51 @@ def test_gaussian_noise_needs_more_than_its_delta_excepted(shift: float, epsilon
     naive = above(epsilon / shift - shift / 2)  # that the odds are beyond e^ε
     assert naive > delta  # so "except with probability δ" would be false
     assert reached == inf or above(reached / shift - shift / 2) <= stated.beyond
+
+
+# --- at the edges ---
+
+
+NONE = Fraction(0)
+
+
+def left(against: float, beyond: float = 0.0) -> PosteriorOdds:
+    return PosteriorOdds(1.0, NONE, against, beyond)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("against", "ratio"),
+    [
+        (0.5, "50 : 50"),
+        (0.269, "74 : 26"),  # two digits of each side, and of how far it is from 50
+        (0.3, "70 : 30"),
+        (0.125, "88 : 12"),
+        (0.0625, "93.8 : 6.2"),
+        (0.00669, "99.34 : 0.66"),
+        (0.475, "52.5 : 47.5"),
+        (0.49565, "50.44 : 49.56"),
+        (0.4995678, "50.044 : 49.956"),
+        (0.0000123456, "99.9988 : 0.0012"),
+        (0.00000123456, "99.99988 : 0.00012"),
+        (0.5 - 1.2345e-8, "50.000002 : 49.999998"),  # six decimals at most
+    ],
+)
+def test_odds_have_two_digits_that_matter_and_are_rounded_up(against: float, ratio: str) -> None:
+    assert left(against).ratio == ratio
+    assert left(against).words == f"someone who thought 50 : 50 can come to at most {ratio}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 2), 1])
+def test_with_a_delta_of_a_twentieth_every_outcome_may_be_excepted(delta: Fraction) -> None:
+    found = odds(1, delta)
+    assert found == PosteriorOdds(1.0, Fraction(delta), 0.0, float(20 * delta))
+    assert odds(1, Fraction(49, 1000)).against > 0.2
+
+
+@pytest.mark.nightly
+def test_what_nothing_moves_is_even() -> None:
+    assert odds(0) == PosteriorOdds(0.0, NONE, 0.5, 0.0)
+    assert odds(0, Fraction(1, 100)).against < 0.48  # a δ moves
+    assert 0.49 < odds(1e-30).against < 0.5

@@ -1,7 +1,7 @@
 """Prices by translations that are exact: what is charged, what fits, and what is left, by hand."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,18 +16,21 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Position, Standing
 from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
+from takifugu.priors.secrets import Secrets
 from takifugu.session.release_cost import (
     APART,
     MOST_NAMED,
     NEARLY,
     AnalystCost,
+    Charged,
     Prices,
     ReleaseCost,
     beside_what_is_left,
     checked_delta,
 )
 from takifugu.translation.protocol import LossTranslation
-from tests.ledger.charges import DOUBLING, KNOWN, RICH, Doubling, Identity, Places, count
+from takifugu.translation.rows.row_translation import RowTranslation
+from tests.ledger.charges import DOUBLING, KNOWN, RICH, Doubling, Identity, Places, Rich, count
 from tests.raising import raises
 
 NONE = Fraction(0)
@@ -565,3 +568,127 @@ def test_a_factor_may_be_within_by_its_epsilon_alone() -> None:
     prices = Prices("ward", Covered())
     assert prices.allowed("1.5", None, HOME) == Pure("0.25")
     assert prices.alone(Metric(HOME * Fraction(1, 4)), NONE) == 1.5  # and not the 2 by value
+
+
+# --- by column, and at the edges ---
+
+
+TIMES = {"heat": 2, "place": 3}
+
+
+class ByFactor(RowTranslation):
+    """Each column loses so many times the largest cost, exactly; what it was asked is noted."""
+
+    over = "row"
+
+    def __init__(self, *columns: str) -> None:
+        prior: Any = object()
+        super().__init__({"prior": prior}, {column: Secrets() for column in columns})
+        self.asked: list[tuple[Cost, ...]] = []
+
+    def by_column(self, costs: tuple[Cost, ...], /) -> Mapping[str, float]:
+        """A factor of the largest."""
+        self.asked.append(costs)
+        largest = max(cost.scalar for cost in costs)
+        return {column: float(TIMES[column] * largest) for column in self.secrets}
+
+
+@pytest.mark.nightly
+def test_one_column_pays_all_of_a_price() -> None:
+    found = priced(ByFactor("heat"), Pure("0.25"), standing(ByFactor("heat"), "8"))
+    assert found.by_column is None and found.alone == 0.5
+
+
+@pytest.mark.nightly
+def test_each_column_pays_its_part_and_no_more_than_the_price() -> None:
+    rows = ByFactor("heat", "place")
+    found = priced(rows, Pure("0.25"), standing(rows, "8"))
+    assert found.alone == 0.75 and found.by_column == {"heat": 0.5, "place": 0.75}
+
+
+# --- edges of prices and of what is advised ---
+
+
+@pytest.mark.nightly
+def test_a_price_is_of_a_loss_that_is_rounded_up() -> None:
+    third = Prices("ward", DOUBLING).alone(Pure("1/3"), NONE)
+    assert third == 2 * float_up(Fraction(1, 3)) and Fraction(third) > Fraction(2, 3)
+
+
+@pytest.mark.nightly
+def test_a_most_below_a_millionth_is_told_as_nothing() -> None:
+    nearly_full = standing(DOUBLING, "4", Pure(2 - Fraction(1, 10**9)))
+    found = priced(DOUBLING, Pure("0.25"), nearly_full)
+    assert found.most == 0 and found.describe()["most"] == "0"
+
+
+@pytest.mark.nightly
+def test_the_most_is_lowered_to_what_is_covered_also_below_one() -> None:
+    found = priced(Loose(Fraction(6, 10**6)), Pure("0.25"), standing(Loose(NONE), "0.5"))
+    assert Decimal("0.499995") <= found.most <= Decimal("0.5")
+
+
+@pytest.mark.nightly
+def test_what_is_advised_in_four_digits_must_be_accepted_too() -> None:
+    """0.5001 may be asked for, and a message would advise 0.5, which is below the table."""
+
+    class Later(Doubling):
+        least = 0.50005
+
+    whole = standing(Later(), "4", Pure(2 - Fraction("0.25004")))
+    assert priced(Later(), Pure("0.25"), whole).most == 0
+    whole = standing(Later(), "4", Pure(2 - Fraction("0.25005")))
+    assert priced(Later(), Pure("0.25"), whole).most == Decimal("0.5001")
+
+
+# --- where each would be refused ---
+
+
+DELTA = Fraction(1, 1000)
+HOME = Cost.of({Membership(["home"]): 1})
+
+
+class NothingByValue(Places):
+    """It has a price for every cost, and finds no cost for any loss."""
+
+    def to_cost(self, unit: Cost, pufferfish: float, **_: Any) -> Fraction:
+        """Nothing."""
+        del unit, pufferfish
+        return Fraction(0)
+
+
+class NothingInRho(Rich):
+    """It has a price for every ρ, and finds no ρ for any loss."""
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """Nothing."""
+        del pufferfish
+        return 0.0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("translation", "other", "loss", "unit", "delta"),
+    [
+        (NothingByValue(), KNOWN, count("0.125", "home"), HOME, None),
+        (NothingInRho(), RICH, Concentrated("0.01"), Cost.any(1), DELTA),
+    ],
+    ids=["by value", "rho"],
+)
+def test_no_epsilon_is_advised_where_each_would_be_refused(
+    translation: LossTranslation,
+    other: LossTranslation,
+    loss: Charged,
+    unit: Cost,
+    delta: Fraction | None,
+) -> None:
+    room = Standing.under(
+        Payer(None, Fraction(8), DELTA, (Total(),), (Total(),)), Limit(other, Fraction(8), DELTA)
+    )
+    at = delta or Fraction(0)
+    assert Prices("ward", other).most(loss, at, [room]) > 1
+    prices = Prices("ward", translation)
+    for epsilon in (8, 1, "0.001"):
+        with pytest.raises(UnsoundRequest):
+            prices.allowed(epsilon, delta, unit)
+    assert prices.most(loss, at, [room]) == 0

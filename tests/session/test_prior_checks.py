@@ -1,6 +1,5 @@
 """Priors of every kind in a session: what one draw is, what fits, and what the guarantee says."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,39 +13,22 @@ from takifugu.errors import UnsoundRequest
 from takifugu.fitting import FirstDays, fit
 from takifugu.priors import (
     AR1,
-    BayesianNetwork,
     Covariance,
     Explicit,
     Gaussian,
     IndependentEntries,
     MarkovChain,
-    MarkovRandomField,
     Secrets,
     TruncatedGaussian,
     Universe,
 )
 from takifugu.priors.independent import Product
-from takifugu.session import Entries, Session
+from takifugu.session import Session
 from takifugu.translation.translation import Translation
 from tests.raising import raises
 from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, opened
 
 ILL = ("well", "ill")
-
-
-def contagion(people: int) -> Translation:
-    names = tuple(f"p{i}" for i in range(people))
-    edges = tuple((names[i], names[i + 1]) for i in range(people - 1))
-    return Translation(
-        MarkovRandomField(
-            entries=names,
-            states=(ILL,) * people,
-            unary=(np.array([3.0, 1.0]),) * people,
-            edges=edges,
-            weights=(np.array([[2.0, 1.0], [1.0, 2.0]]),) * len(edges),
-            name="contagion",
-        )
-    )
 
 
 def ward(people: int) -> dict[str, Any]:
@@ -57,47 +39,6 @@ def ward(people: int) -> dict[str, Any]:
 
 def said(session: Session) -> str:
     return " ".join(session.guarantee().split())
-
-
-@pytest.mark.nightly
-def test_a_network_over_people_with_one_row_each_is_about_all_of_them(tmp_path: Path) -> None:
-    how = {"over": "entities"}
-    with opened(tmp_path, translation=contagion(4), how=how, **ward(4)) as (session, _, _):
-        assert "a Markov random field 'contagion' of 4 entries" in said(session)
-        assert "All rows together are taken to be one draw from it" in said(session)
-        assert "independent of every other" not in said(session)
-        plan = session.plan.count(["ill"], epsilon=1)
-        assert session.release(plan, accept_noise=True).cost.alone <= 1
-    for people, only in ((3, (("p3",), ())), (5, ((), ("p4",)))):
-        with (
-            raises(UnsoundRequest, reason="names-differ", given=only[0], needed=only[1]),
-            opened(tmp_path, translation=contagion(4), how=how, **ward(people)),
-        ):
-            pass
-
-
-def test_a_network_over_the_rows_of_each_entity_is_drawn_for_each(tmp_path: Path) -> None:
-    night = BayesianNetwork(
-        entries=("evening", "night", "morning", "noon"),
-        states=(STATES,) * 4,
-        parents=((), ("evening",), ("night",), ("night",)),
-        tables=(np.array([0.6, 0.4]), *(np.array([[0.8, 0.2], [0.3, 0.7]]),) * 3),
-        name="a night",
-    )
-    how: dict[str, Any] = {"over": Entries("sequence", night.entries)}
-    with opened(tmp_path, translation=Translation(night), how=how) as (session, _, _):
-        assert "a Bayesian network 'a night' of 4 entries" in said(session)
-        assert "The rows of each `person`, in the order of `step`, are taken to be" in said(session)
-        assert session.release(session.plan.histogram(epsilon=1), accept_noise=True).cost.alone <= 1
-    short = replace(night, entries=("a", "b"), states=(STATES,) * 2, parents=((), ("a",)),
-                    tables=night.tables[:2])  # fmt: skip
-    with (
-        raises(UnsoundRequest, reason="too-short", given=2, needed=4),
-        opened(
-            tmp_path, translation=Translation(short), how={"over": Entries("sequence", ("a", "b"))}
-        ),
-    ):
-        pass
 
 
 def test_values_of_every_entry_must_be_the_labels(tmp_path: Path) -> None:
@@ -215,22 +156,6 @@ def test_a_prior_over_whole_datasets_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_the_guarantee_names_secrets_uncertainty_and_several_priors(tmp_path: Path) -> None:
-    some = Translation(CHAIN, Secrets(entries=(0,), pairs=((("ward",), ("home",)),)))
-    with opened(tmp_path, translation=some) as (session, _, _):
-        assert "kept secret: the entries 0 and the pairs ward against home" in said(session)
-    other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES, length=4)
-    unsure = Translation({"one": CHAIN, "other": other}, uncertainty=0.2)
-    with opened(tmp_path, translation=unsure, budget=20) as (session, _, _):
-        assert "one (a Markov chain of 4 entries) and other (a Markov chain of 4 entries)" in said(
-            session
-        )
-        assert "off by up to 0.2" in said(session) and "draw from one of them" in said(session)
-    people = Translation(Product({"Ann": CHAIN, "Bea": CHAIN}))
-    with opened(tmp_path, translation=people, budget=20) as (session, _, _):
-        assert "2 independent people, each with a Markov chain of 4 entries" in said(session)
-
-
 def test_priors_of_different_lengths_are_refused_by_name(tmp_path: Path) -> None:
     other = MarkovChain(np.array([[0.5, 0.5]] * 2), states=STATES)
     both = Translation({"one": CHAIN, "other": other})
@@ -256,12 +181,3 @@ def test_how_a_prior_was_fitted_is_part_of_the_guarantee(tmp_path: Path) -> None
         assert said(told).count(" ".join(fitted.statement.split())) == 1
         found = told.release(told.plan.histogram(window=(2, None), epsilon=1), accept_noise=True)
         assert "fitted on the first 2 steps of" in " ".join(found.guarantee.split())
-
-
-@pytest.mark.parametrize("length", [4, None])
-def test_the_guarantee_of_a_chain_is_as_before(tmp_path: Path, length: int | None) -> None:
-    chain = MarkovChain(CHAIN.transition, states=STATES, length=length)
-    with opened(tmp_path, translation=Translation(chain)) as (session, _, _):
-        words: Sequence[str] = ("`state` alone", "a Markov chain", "independent", "Not protected")
-        assert all(word in said(session) for word in words)
-        assert max(map(len, session.guarantee().splitlines())) <= 110

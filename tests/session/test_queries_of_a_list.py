@@ -8,7 +8,7 @@ import pytest
 
 from takifugu.costs.losses import Concentrated, Pure
 from takifugu.declarations import InvalidQuery
-from takifugu.errors import TooLarge, UnsoundRequest
+from takifugu.errors import TooLarge
 from takifugu.mechanisms import Bounds, IntegerGaussian, IntegerLaplace
 from takifugu.session.possible_answers import CUT, SUM_TO_ONE
 from takifugu.session.query import query as queries
@@ -22,10 +22,7 @@ from takifugu.session.query.counts import (
 from takifugu.session.query.quantiles import QuantileQuery
 from takifugu.session.query.query import (
     Aim,
-    NumberQuery,
     filled_groups,
-    labels_of,
-    numbers_of,
     shape,
 )
 from takifugu.session.query.sums import MeanQuery, SumQuery, WeightedSum, WeightedSumQuery
@@ -188,27 +185,6 @@ def test_noise_is_chosen_in_the_unit_of_the_answer(query: Any, each: str) -> Non
         assert f"; a per-entry DP loss of {loss}.{once}" in found.reason
 
 
-@pytest.mark.parametrize("query", [PAIRS, SUM, MEAN, LINEAR])
-@pytest.mark.parametrize("delta", [None, 1e-6])
-def test_an_error_is_kept_to_and_rounded_down_to_whole_units(query: Any, delta: Any) -> None:
-    unit = query.unit(ENGINE)
-    found = query.choose(ENGINE, Aim(within=6 + unit / 2, confidence=0.9, delta=delta))
-    noise = query.noise(found.mechanism)
-    assert isinstance(noise, IntegerLaplace if delta is None else IntegerGaussian)
-    assert noise.reach(0.1) == int(6 / unit)
-    nearly = type(noise)(noise.scale * 1.01, noise.sensitivity)
-    assert nearly.reach(0.1) > int(6 / unit)  # hardly less noise than allowed
-    near = f"{float(6 + unit / 2):.4g}"
-    assert f", which keeps each within ±{near} with probability 0.9; a per-entry" in found.reason
-    assert query.choose(ENGINE, Aim(within=unit, delta=delta)).error["interval"] == unit
-    default = query.choose(ENGINE, Aim(within=6, delta=delta))
-    assert query.noise(default.mechanism).reach(0.05) == int(6 / unit)
-    with raises(UnsoundRequest, field="within", given=unit * Fraction(99, 100), needed=unit):
-        query.choose(ENGINE, Aim(within=unit * Fraction(99, 100), delta=delta))
-    with raises(UnsoundRequest, field="within", given=0, needed=unit):
-        query.choose(ENGINE, Aim(delta=delta))
-
-
 def test_noise_of_an_earlier_release_is_that_of_its_scale() -> None:
     found = SUM.chosen_before(7.0, ENGINE)
     assert SUM.noise(found.mechanism) == IntegerLaplace(7.0, SUM.sensitivity(DECLARED))
@@ -273,58 +249,6 @@ def test_a_query_of_too_many_numbers_or_no_groups_is_refused(
     nobody: Any = Keyless(DECLARED, ROWS)
     with raises(InvalidQuery, field="by", given="has no keys"):
         shape(HISTOGRAM, nobody)
-
-
-@pytest.mark.parametrize(
-    ("find", "column", "needed", "reason"),
-    [
-        (
-            labels_of,
-            "weight",
-            "be asked for by sum, mean or quantile, or x of state or mood",
-            "numbers",
-        ),
-        (labels_of, "zone", "be one of state, mood", ""),
-        (numbers_of, "zone", "be weight", ""),
-        (
-            numbers_of,
-            "state",
-            "be asked for by histogram, proportions, count, counts or top_k, or x of weight",
-            "labels",
-        ),
-    ],
-)  # fmt: skip
-def test_another_column_is_refused_with_what_to_ask(
-    find: Any, column: str, needed: str, reason: str
-) -> None:
-    with raises(InvalidQuery, field=column, needed=needed, reason=reason):
-        find(DECLARED, "x", column)
-
-
-def test_where_there_is_no_such_column_it_is_said_how_to_declare_one() -> None:
-    labels = replace(DECLARED, protected=DECLARED.protected[:1])
-    numbers = replace(DECLARED, protected=DECLARED.protected[2:])
-    with raises(InvalidQuery, needed="be declared with bounds"):
-        numbers_of(labels, "sum", "nothing")
-    with raises(InvalidQuery, needed="be declared with labels"):
-        labels_of(numbers, "count", "nothing")
-    with raises(InvalidQuery, needed="be asked for by sum, mean or quantile"):
-        labels_of(numbers, "count", "weight")
-    with raises(
-        InvalidQuery, needed="be asked for by histogram, proportions, count, counts or top_k"
-    ):
-        numbers_of(labels, "sum", "state")
-
-
-def test_kinds_say_what_they_need() -> None:
-    assert TransitionsQuery.needs_order and not HistogramQuery.needs_order
-    assert SumQuery.by_distance and not HistogramQuery.by_distance
-    several = {q.kind for q in (HISTOGRAM, MARGINALS, COUNT, SUM, STEPS, QUANTILE) if q.several}
-    assert several == {"histogram", "marginals"}
-    assert isinstance(SUM, NumberQuery) and HISTOGRAM.adds_up and not PAIRS.adds_up
-    assert (
-        not COUNT.adds_up and Aim().probability == 0.95 and Aim(confidence=0.5).probability == 0.5
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,18 @@
 """Rankings of labels, without a session: which labels are ranked, by what, and what is told."""
 
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from takifugu.costs.losses import Pure
-from takifugu.declarations import Category, Declaration, InvalidQuery
+from takifugu.declarations import Category, Declaration
 from takifugu.mechanisms import NoisyTopK
 from takifugu.session.cells import rows_of
 from takifugu.session.query import top_k
 from takifugu.session.query.query import CONFIDENCE, Aim
 from takifugu.session.query.top_k import POSTERIOR, PREDICTED, UNKNOWN, TopKQuery
 from takifugu.tables import Engine, open_engine
-from tests.raising import raises
 from tests.session.world import declaration
 
 pytestmark = pytest.mark.nightly
@@ -48,55 +45,6 @@ def engine(tmp_path: Path) -> Any:
         yield found
 
 
-def counted(zone: str, label: str) -> int:
-    return Counter((row[2], row[3]) for row in ROWS)[zone, label]
-
-
-@pytest.mark.parametrize("out", [(), ("ward",), ("home", "street")])
-def test_what_is_left_out_is_not_counted(engine: Engine, out: Any) -> None:
-    asked = query(engine, 2, out)
-    asked.check(engine.declaration)
-    kept = [label for label in LABELS if label not in out]
-    assert asked.axes(engine)[-1] == ("state", tuple(kept)) and len(asked.axes(engine)) == 2
-    exact = [[counted(zone, label) for label in kept] for zone in "ab"]
-    assert asked.exact(engine).tolist() == exact
-    assert asked.cells_of_a_group(engine) == len(LABELS)  # all are counted
-    assert asked.body()["k"] == 2 and asked.body().get("leave_out") == (sorted(out) or None)
-
-
-@pytest.mark.parametrize(
-    ("k", "out", "fine"),
-    [
-        (2, ("home", "ward"), True),  # as many labels as places
-        (3, ("home", "ward"), False),
-        (1, ("home", "ward", "clinic"), True),
-        (1, LABELS, False),
-        (0, LABELS, False),
-        (1, ("home", "home"), False),
-        (1, ("nowhere",), False),
-        (1, ("home", "nowhere"), False),
-    ],
-)
-def test_labels_are_left_for_every_place(
-    engine: Engine, k: int, out: tuple[str, ...], fine: bool
-) -> None:
-    asked = query(engine, max(k, 1), out)
-    if fine:
-        asked.check(engine.declaration)
-    else:
-        with raises(InvalidQuery, field="leave_out"):
-            asked.check(engine.declaration)
-
-
-def test_labels_of_one_of_several_columns_are_not_left_out(engine: Engine) -> None:
-    other = Category("weight", (1,), "refuse")
-    both = replace(engine.declaration, protected=(*engine.declaration.protected, other))
-    asked = replace(query(engine, 1, ("home",)), beside=("weight",))
-    with raises(InvalidQuery, field="leave_out", reason="several-columns"):
-        asked.check(both)
-    replace(asked, leave_out=()).check(both)
-
-
 # --- what ranks ---
 
 
@@ -126,16 +74,6 @@ def test_of_very_many_groups_the_noise_is_drawn_at_once(
     many = asked.choose(engine, aim)
     assert isinstance(many.mechanism, NoisyTopK) and "at once" in many.reason
     assert asked.chosen_earlier(engine, Aim(Pure(1))) == ()
-
-
-def test_an_earlier_version_selected_one_label(engine: Engine) -> None:
-    (found,) = query(engine).chosen_earlier(engine, Aim(Pure(1)))
-    assert not isinstance(found.mechanism, NoisyTopK)
-    assert query(engine, 2).chosen_earlier(engine, Aim(Pure(1))) == ()
-    assert query(engine, 1, ("ward",)).chosen_earlier(engine, Aim(Pure(1))) == ()
-    assert query(engine).chosen_earlier(engine, Aim(Pure(1), gap=3.0)) == ()
-    reference = ((5.0, 3.0, 2.0, 1.0), (1.0, 2.0, 3.0, 9.0))
-    assert query(engine).chosen_earlier(engine, Aim(Pure(1), reference=reference)) == ()
 
 
 # --- what is told ---
@@ -201,12 +139,3 @@ def test_intervals_of_a_group_hold_together(engine: Engine, epsilon: str) -> Non
         estimate, low, high = row[3:6]
         assert low == estimate - half and high == estimate + half
     assert all(0 <= low <= estimate <= high <= 4 for *_, estimate, low, high, _ in told.rows)
-
-
-def test_answers_of_earlier_versions_hold_places_alone(engine: Engine) -> None:
-    asked = query(engine)
-    mechanism = asked.choose(engine, Aim(Pure(1))).mechanism
-    assert isinstance(mechanism, NoisyTopK)
-    told = asked.tabulated(mechanism, [3, 0], engine, {"right": None})
-    assert told.rows == (("a", 1, "street", None), ("b", 1, "home", None))
-    assert asked.tabulated(mechanism, [], engine, {}).rows == ()

@@ -9,57 +9,18 @@ import pytest
 
 from takifugu.binding.entries import stated_entries
 from takifugu.binding.matched_rows import as_keys, matched_entities, refuse_unmatched
-from takifugu.binding.prior_reading import row_translation, translates_rows
 from takifugu.declarations import Category, Declaration, InvalidDeclaration, Order, Source
 from takifugu.errors import UnsoundRequest
-from takifugu.priors import MarkovChain
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.kernels import Covariance
-from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.session import Entries
 from takifugu.session.cells import source_of
 from takifugu.tables import open_engine
 from tests.raising import raises
-from tests.session.world import CHAIN, declaration
+from tests.session.world import declaration
 
 pytestmark = pytest.mark.nightly
-
-ROWS_OF_COLUMNS = MarkovChain(
-    np.array([[0.8, 0.2], [0.3, 0.7]]), states=(("a", "c"), ("b", "d")), columns=("x", "y")
-)
-
-
-@pytest.mark.parametrize(
-    ("over", "rows"),
-    [
-        ("row", True),
-        ("household", True),
-        ("sequence", False),
-        (None, False),
-        (Entries("household", household="home"), True),
-        (Entries("sequence"), False),
-        ({"prior": "row"}, True),
-        ({"prior": "household"}, True),
-        ({"other": "row"}, False),
-        ({"other": "sequence", "prior": Entries("row")}, True),
-    ],
-)
-def test_rows_and_households_are_translated_as_rows(over: Any, rows: bool) -> None:
-    assert translates_rows({"other": CHAIN, "prior": CHAIN}, over) is (
-        rows or over == {"other": "row"}
-    )
-    assert translates_rows({"prior": CHAIN}, over) is rows
-
-
-def test_a_chain_of_columns_can_be_about_nothing_but_rows() -> None:
-    assert translates_rows({"prior": ROWS_OF_COLUMNS}, None)
-    assert translates_rows({"first": CHAIN, "second": ROWS_OF_COLUMNS}, None)
-
-
-def test_what_is_no_reading_of_rows_has_no_translation() -> None:
-    with raises(UnsoundRequest, field="over", given="entities"):
-        row_translation("entities", {"prior": CHAIN}, {"state": Secrets()}, 0.0)
 
 
 # --- where rows are ---
@@ -99,20 +60,6 @@ def test_a_file_counts_by_its_path_from_home(tmp_path: Path) -> None:
 
 
 # --- names and hours ---
-
-
-def test_entities_and_names_are_the_same_in_any_order(tmp_path: Path) -> None:
-    with open_engine(declaration(tmp_path), threads=1) as engine:
-        assert matched_entities("prior", ("Bea", "Ann"), engine) == {"Ann": 4, "Bea": 2}
-        with raises(
-            UnsoundRequest,
-            field="prior",
-            reason="names-differ",
-            given=("Cem",),
-            needed=("Bea",),
-        ):
-            matched_entities("prior", ("Ann", "Cem"), engine)
-        assert as_keys(("1", "x"), engine) == ("1", "x")  # people have names here
 
 
 def test_names_that_are_numbers_in_the_table_are_numbers(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Results as files: what they hold and are about; they appear whole or not at all."""
 
 import csv
+import io
 import json
 import re
 import sys
@@ -12,17 +13,18 @@ from typing import Any
 import pytest
 
 from takifugu.declarations import DriverMissing
+from takifugu.documents.reading import InvalidDocument
 from takifugu.errors import InvalidFile
 from takifugu.ledger import Anchor
-from takifugu.session import Result
-from takifugu.session.release_result import PriorUsed, Provenance
+from takifugu.session import Result, result_files
+from takifugu.session.release_result import PriorUsed, Provenance, result_from_document
 from takifugu.session.result_files import (
     FORMULAS,
-    LONGEST_CELL,
     ResultFile,
     arrow_stream,
     column_kind,
     csv_metadata,
+    csv_text,
     files_of,
     typed_columns,
 )
@@ -292,35 +294,6 @@ def test_columns_of_text_say_that_formulas_are_marked(tmp_path: Path) -> None:
     assert files_of(tmp_path / "a.json") == (tmp_path / "a.json",)
 
 
-def test_a_sheet_is_as_wide_as_its_text_and_bold_where_it_names(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
-    rows = [("x" * 10, 3, None, "y" * 100), *[("z", 1, None, "")] * 198, ("w" * 11, 1, None, "")]
-    late = [*rows, ("v" * 30, 1, None, "")]  # of a long table the first two hundred rows decide
-    some(late).to_excel(tmp_path / "a.xlsx")
-    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
-    sheet, about = book["result"], book["about"]
-    widths = [sheet.column_dimensions[letter].width for letter in "ABCD"]
-    assert widths == [13, len("estimate") + 2, len("low") + 2, 48]
-    assert all(cell.font.bold for cell in sheet[1])
-    assert not any(cell.font.bold for cell in sheet[2]) and sheet.freeze_panes == "A2"
-    assert sheet.max_row == 202 and sheet["A202"].value == "v" * 30
-    assert about["A1"].font.bold and not about["B1"].font.bold
-    assert about["B1"].alignment.wrap_text and about["B1"].alignment.vertical == "top"
-    assert about.column_dimensions["A"].width < about.column_dimensions["B"].width
-    assert book.properties.created == datetime(2020, 1, 1)  # when it was released
-    assert book.properties.creator == "takifugu"
-
-
-def test_a_cell_holds_as_much_as_a_spreadsheet_takes(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
-    whole, long = "x" * LONGEST_CELL, "y" * (LONGEST_CELL + 1)
-    some([(whole, 1, 2, 3), (long, 1, 2, 3)]).to_excel(tmp_path / "a.xlsx")
-    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["result"]
-    assert sheet["A2"].value == whole
-    assert sheet["A3"].value == "y" * (LONGEST_CELL - 1) + "…"
-    assert not sheet["A2"].quotePrefix
-
-
 def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
     monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS))
@@ -328,3 +301,107 @@ def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS) - 1)
     with raises(InvalidFile, field="path", reason="rows"):
         some().to_excel(tmp_path / "b.xlsx")
+
+
+# --- at the edges ---
+
+
+# --- files ---
+
+
+@pytest.mark.nightly
+def test_a_table_that_cannot_be_named_takes_its_metadata_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trouble that is shown is the first one, also if more follows."""
+    path, unlink = tmp_path / "a.csv", Path.unlink
+
+    def stuck(self: Path, missing_ok: bool = False) -> None:
+        if self.name.endswith("-metadata.json"):
+            raise PermissionError(13, "not allowed")
+        unlink(self, missing_ok=missing_ok)
+
+    with ResultFile(path) as target:
+        path.write_text("mine")
+        monkeypatch.setattr(Path, "unlink", stuck)
+        with pytest.raises(FileExistsError):
+            target.write(some())
+
+
+@pytest.mark.nightly
+def test_what_is_not_written_leaves_nothing(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.json"):
+        target = ResultFile(tmp_path / name)
+        assert len(list(tmp_path.iterdir())) == (2 if name == "a.csv" else 1)
+        assert (target.beside is None) == (name == "a.json")
+        target.close()
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.nightly
+def test_errors_name_the_option_that_named_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("mine")
+    (tmp_path / "b.csv-metadata.json").write_text("mine")
+    for name in ("a.csv", "b.csv", "c.txt"):
+        with raises(InvalidFile, field="--out"):
+            ResultFile(tmp_path / name, field="--out")
+
+
+@pytest.mark.nightly
+def test_metadata_are_text_that_people_read(tmp_path: Path) -> None:
+    some([("東京\u202e", 3, 1, 5.5)], columns=("東\u202e京", *NAMES[1:])).to_csv(tmp_path / "a.csv")
+    text = (tmp_path / "a.csv-metadata.json").read_text(encoding="utf-8")
+    assert text.startswith('{\n  "@context"') and text.endswith("}\n") and not text.endswith("\n\n")
+    assert "東\\u202e京" in text and "\u202e" not in text
+    about = json.loads(text)
+    assert about["@context"][1] == {"@language": "en"} and about["dc:date"].startswith("2020-01-01")
+
+
+@pytest.mark.nightly
+def test_a_table_as_csv_has_a_row_a_line() -> None:
+    rows = [("=a", 1, None, 2), ("b", 2, 1.5, "x")]
+    assert csv_text(("+k", "n", "x", "m"), rows) == "'+k,n,x,m\n'=a,1,,2\nb,2,1.5,x\n"
+
+
+# --- sheets ---
+
+
+def book_of(*rows: tuple[Any, ...], columns: tuple[str, ...] = NAMES) -> Any:
+    openpyxl = pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
+    made = replace(some(list(rows), columns), at=datetime(2021, 5, 6, 7, 8, 9, 123, tzinfo=UTC))
+    return openpyxl.load_workbook(io.BytesIO(result_files._excel(made)))
+
+
+@pytest.mark.nightly
+def test_text_of_a_sheet_is_text_whatever_it_looks_like() -> None:
+    marks = ("#N/A", "=1+1", "two\nlines", "tab\there", "'=x")
+    sheet = book_of(*((mark, 3, 1, 5.5) for mark in marks), columns=("=k", *NAMES[1:]))["result"]
+    cells = [sheet.cell(line, 1) for line in range(1, 7)]
+    assert {cell.data_type for cell in cells} == {"s"}
+    assert [cell.value for cell in cells[1:]] == [
+        "#N/A", "=1+1", "two\nlines", "tab\\u0009here", "'=x"
+    ]  # fmt: skip
+    assert [cell.quotePrefix for cell in cells] == [True, False, True, False, False, True]
+    assert [sheet.cell(2, place).value for place in (2, 3, 4)] == [3, 1, 5.5]
+
+
+# --- figures and tables ---
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"before": None},  # infinite, and less after it
+        {"after": None},
+        {"budget": "-1"},
+        {"budget_delta": "5"},
+        {"by_column": {}},
+    ],
+)
+def test_a_result_whose_numbers_contradict_one_another_is_refused(changes: dict[str, Any]) -> None:
+    """Each is well formed by itself, and the result could not be printed."""
+    document = {**json.loads(some().to_json()), "window": None, "groups": None}
+    assert result_from_document(document).document() == document
+    with raises(InvalidDocument, field="document"):
+        result_from_document({**document, "cost": document["cost"] | changes})

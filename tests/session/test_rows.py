@@ -101,3 +101,5 @@ def test_groups_are_all_combinations_of_the_keys_that_are_kept() -> None:
         rows_of(TIMES, None, {"zone": ["a", "b"] * 100, "x": list(range(200))})
     with raises(InvalidQuery, field="where, state"):
         rows_of(TIMES, None, {"state": ["ward"]})
+    with raises(InvalidQuery, field="where, at", reason="order"):
+        rows_of(TIMES, None, {"at": [1]})

@@ -24,6 +24,7 @@ from takifugu.declarations import Amount, Category, Declaration, Order, Source
 from takifugu.declarations.columns import Outside
 from takifugu.mechanisms import IntegerLaplace
 from takifugu.session.cells import rows_of
+from takifugu.session.plans import query_of
 from takifugu.session.query.counts import (
     CountQuery,
     CountsQuery,
@@ -36,7 +37,6 @@ from takifugu.session.query.sums import MeanQuery, SumQuery, WeightedSumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery
 from takifugu.session.query_options import QueryOptions
-from takifugu.session.query_planner import query_of
 from takifugu.tables import Engine, open_engine
 from tests.oracles import noise as laws
 

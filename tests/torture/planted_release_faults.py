@@ -9,7 +9,7 @@ from takifugu.ledger import Window
 from takifugu.ledger.events import cell_naming
 from takifugu.ledger.witnesses.head_witness import Guard
 from takifugu.project.project import Project
-from takifugu.session import cells, query_planner
+from takifugu.session import cells, plans
 from tests.torture.planted_ledger_faults import Planted, accept_a_rollback, forget_at_an_edit
 from torture.models import session_releases
 
@@ -36,7 +36,7 @@ def charge_half_of_a_window() -> AbstractContextManager[Any]:
         start, end = (moment.astimezone() for moment in (window.start, window.end))  # type: ignore[union-attr]
         return replace(found, window=Window(start, start + (end - start) / 2))
 
-    return mock.patch.object(query_planner, "rows_of", rows_of)
+    return mock.patch.object(plans, "rows_of", rows_of)
 
 
 def set_twice_the_budget() -> AbstractContextManager[Any]:

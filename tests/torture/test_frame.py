@@ -1,15 +1,12 @@
 """The frame of long runs: what a part tells is kept, and a part that fails is told of."""
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from torture.lanes import Lanes, Placed, placed
-from torture.part_report import PartSummary, Report
-from torture.parts import NAMES, PARTS, Part
+from torture.lanes import Lanes, Placed
+from torture.parts import PARTS
 from torture.summary_page import read_parts, summary_text, write_summary
 
 ORACLES = next(part for part in PARTS if part.name == "oracles")
@@ -80,53 +77,3 @@ def test_a_part_that_hangs_is_stopped_with_all_that_it_started(tmp_path: Path) -
         not Path(f"/proc/{child.read_text()}/cmdline").exists()
         or not Path(f"/proc/{child.read_text()}/cmdline").read_bytes()
     )
-
-
-def test_time_is_shared_among_the_lanes() -> None:
-    parts = [Part("a", "", 10), Part("b", "", 20), Part("c", "", 10)]
-    ways = placed(parts, 30, 2)
-    assert [(way.part.name, way.minutes) for way in ways] == [("a", 15), ("b", 30), ("c", 15)]
-    assert [way.minutes for way in placed(parts[:1], 30, 2)] == [30]
-
-
-def test_a_report_knows_its_time_and_saves_as_it_goes(tmp_path: Path) -> None:
-    now = [100.0]
-    report = Report("kills", tmp_path, 2.0, 7, clock=lambda: now[0])
-    assert report.seconds_left == 120 and not report.over
-    assert not (tmp_path / "kills.json").exists()
-    report.count("kills", 3)
-    now[0] += 61
-    assert not report.over
-    assert PartSummary.read(tmp_path / "kills.json").counts == {"kills": 3}
-    now[0] += 60
-    assert report.over and report.seconds_left == 0
-
-
-def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
-    report = Report("kills", tmp_path, 2.0, 7)
-    report.save()
-    known = json.loads((tmp_path / "kills.json").read_text(encoding="utf-8"))
-    assert PartSummary.read(tmp_path / "kills.json").seed == 7
-    (tmp_path / "kills.json").write_text(json.dumps({**known, "format": 0}), encoding="utf-8")
-    with pytest.raises(ValueError, match="run the part again"):
-        PartSummary.read(tmp_path / "kills.json")
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("wrong", [["nonsense"], ["--minutes", "0"], ["--minutes", "nan"]])
-def test_options_that_make_no_sense_are_refused(wrong: list[str], tmp_path: Path) -> None:
-    done = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-m", "torture", *wrong, "--out", str(tmp_path)],
-        cwd=Path(__file__).resolve().parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "usage" in done.stderr and "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
-def test_every_part_has_a_title_and_a_share() -> None:
-    assert len(set(NAMES)) == len(NAMES) == 8
-    assert all(part.title and part.share > 0 for part in PARTS)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from torture.mutants.finding import PACKAGES, all_mutants, modules, mutant, mutants_of, source_of
-from torture.mutants.line_map import LineMap
 from torture.mutants.mutation import Mutant, valid
 from torture.mutants.part import summed, told
 from torture.mutants.trial import Verdict, sampled
@@ -52,36 +51,6 @@ from pond.water.level import level
 def test_nothing():
     level(3)
     level(10)
-"""
-AT_IMPORT = """
-from pond.water.level import level
-
-LEVELS = [level(depth) for depth in (2, 3, 9, 10)]
-
-
-def test_something_else():
-    pass
-
-
-def test_levels():
-    assert LEVELS == [4, 6, 18, 18]
-"""
-SHARED = """
-import pytest
-from pond.water.level import level
-
-
-@pytest.fixture(scope="module")
-def levels():
-    return [level(depth) for depth in (2, 3, 9, 10)]
-
-
-def test_there_are_levels(levels):
-    assert levels
-
-
-def test_what_they_are(levels):
-    assert levels == [4, 6, 18, 18]
 """
 BROKEN = """
 from pond.water.level import level
@@ -142,42 +111,6 @@ def test_a_good_test_kills_whatever_it_runs(tmp_path: Path) -> None:
     assert not lived
     assert uncovered and all(":unused:" in name for name in uncovered)
     assert sum(kind in ("failed", "import") for *_, kind, _ in found["verdicts"]) >= 10
-    assert not found["bad"]
-
-
-@pytest.mark.parametrize("tests", [AT_IMPORT, SHARED])
-def test_what_is_run_for_all_tests_of_a_file_is_run_by_each(tests: str, tmp_path: Path) -> None:
-    found = of_pond(tmp_path, tests)
-    lived = [
-        name
-        for name, operator, before, kind, _ in found["verdicts"]
-        if kind == "passed" and (operator, before) in {("swap", "min"), ("arithmetic", "*")}
-    ]
-    uncovered = [name for name, *_, kind, _ in found["verdicts"] if kind == "not covered"]
-    assert not lived
-    assert uncovered and all(":unused:" in name for name in uncovered)
-
-
-def test_what_runs_only_when_a_module_is_imported_is_tried_by_importing_it(tmp_path: Path) -> None:
-    root = pond(tmp_path / "pond", GOOD)
-    home = root / "src" / "pond" / "water" / "level.py"
-    home.write_text(f"{CODE}\n\nSTATED = len(str(unused(1)))\n", encoding="utf-8")
-    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
-    of_import = [one for one in found["verdicts"] if ":unused:" in one[0]]
-    assert {kind for *_, kind, _ in of_import} == {"not covered"}  # it changes, and nobody looks
-    home.write_text(f"{CODE}\n\nassert unused(1) == 2\n", encoding="utf-8")
-    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
-    of_import = [one for one in found["verdicts"] if ":unused:" in one[0]]
-    assert of_import and {kind for *_, kind, _ in of_import} == {"import"}
-
-
-def test_what_keeps_the_tests_from_being_set_up_is_killed(tmp_path: Path) -> None:
-    root = pond(tmp_path / "pond", EMPTY)
-    seen = "from pond.water.level import level\n\nassert level(3) == 6\n"
-    (root / "tests" / "conftest.py").write_text(seen, encoding="utf-8")
-    found = tried(root, tmp_path, "pond", "water/level.py", 99, "tests/test_level.py")
-    doubling = [one for one in found["verdicts"] if one[1:3] == ["arithmetic", "*"]]
-    assert doubling and all(one[3:] == ["import", "conftest"] for one in doubling)
     assert not found["bad"]
 
 
@@ -251,18 +184,6 @@ def test_every_package_has_mutants_that_differ(package: str) -> None:
             assert ast.dump(ast.parse(one.applied(source))) != ast.dump(ast.parse(source))
 
 
-def test_a_sample_takes_of_every_module_its_share() -> None:
-    every = [
-        Mutant(f"{module}:{i}", module, 1, (1,), (), "number", "1", "2", 0, 1)
-        for module, size in (("a", 600), ("b", 300), ("c", 100))
-        for i in range(size)
-    ]
-    taken = sampled(every, 50, np.random.default_rng(1))
-    shares = [sum(one.module == name for one in taken) for name in "abc"]
-    assert len({one.id for one in taken}) == 50
-    assert all(abs(share - wanted) <= 1 for share, wanted in zip(shares, (30, 15, 5), strict=True))
-
-
 def verdicts(killed: int, lived: int) -> list[Verdict]:
     made = []
     for place in range(killed + lived):
@@ -283,14 +204,3 @@ def test_mutants_that_live_are_listed_and_no_score_is_owed(tmp_path: Path) -> No
     assert len(report.tables["Mutants that lived"].rows) == 32
     assert report.counts["mutants killed"] == 70
     assert summed(known["ledger"]) == "tried 100: {'failed': 70, 'passed': 30}"
-
-
-def test_a_map_that_is_stopped_keeps_what_it_has(tmp_path: Path) -> None:
-    root = pond(tmp_path, GOOD)
-    files = ["tests/test_level.py"]
-    assert (root / files[0]).is_file()
-    lines = LineMap(tmp_path / "map", root, "pond")
-    assert not lines.renew(files, stop=lambda: True)
-    assert lines.stale(files) == files
-    assert lines.renew(files, stop=lambda: False)
-    assert not lines.stale(files)

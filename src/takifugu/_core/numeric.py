@@ -82,9 +82,18 @@ def vanished(values: object, array: Floats) -> bool:
 
 
 def distribution(
-    values: ArrayLike, field: str, problem: type[Malformed], *, axis_name: str = "row"
+    values: ArrayLike,
+    field: str,
+    problem: type[Malformed],
+    *,
+    shape: tuple[int, ...] | None = None,
+    each: str = "",
+    axis_name: str = "row",
 ) -> Floats:
-    """Freeze ``values`` after checking that its last axis holds probabilities that sum to 1."""
+    """Freeze ``values`` after checking that its last axis holds probabilities that sum to 1.
+
+    With a ``shape`` it must have that one; ``each`` says in words what the numbers are for.
+    """
     array = numbers(values, field, problem, reason="type")
     if array.ndim == 0 or array.shape[-1] == 0:
         raise problem(
@@ -120,6 +129,9 @@ def distribution(
         raise problem(
             field, given=f"{which}sums to {total:.12g}", needed=f"sum to 1{along}", reason="sum"
         )
+    if shape is not None and array.shape != shape:
+        size = f"one number for each of {shape[0]} {each}" if len(shape) == 1 else each
+        raise problem(field, given=f"has shape {array.shape}", needed=f"hold {size}")
     return array
 
 

@@ -258,26 +258,18 @@ def _entries(name: str, prior: Prior, stated: Entries | None, entity: str, where
         return Entries("entities")
     if isinstance(prior, MarkovChain) and prior.columns is not None:
         return _joint(name, prior, stated, where)
-    if isinstance(prior, SequencePrior):
+    by_lags = isinstance(prior, Gaussian) and prior.stationary
+    if by_lags or isinstance(prior, SequencePrior):
         if stated not in (None, Entries("sequence")):
+            why = " whose kernel goes by lags, so that its" if by_lags else ", whose"
             household = (
                 "; a household needs a chain whose `columns` name its members"
                 if stated is not None and stated.over == "household"
                 else ""
             )
             raise UnsoundRequest(
-                f"{name} is a {prior.kind}, whose entries follow one another; leave `over` out or"
+                f"{name} is a {prior.kind}{why} entries follow one another; leave `over` out or"
                 f' give "sequence"{household}',
-                field=name,
-                reason="over",
-                needed="sequence",
-            )
-        return Entries("sequence")
-    if isinstance(prior, Gaussian) and prior.stationary:
-        if stated not in (None, Entries("sequence")):
-            raise UnsoundRequest(
-                f"{name} is a {prior.kind} whose kernel goes by lags, so that its entries follow"
-                ' one another; leave `over` out or give "sequence"',
                 field=name,
                 reason="over",
                 needed="sequence",

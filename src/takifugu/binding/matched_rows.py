@@ -45,7 +45,7 @@ from takifugu.binding.entries import (
 from takifugu.declarations import Category
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import Name
-from takifugu.priors.households import MOST_MEMBERS, is_exchangeable
+from takifugu.priors.households import MAX_MEMBERS, is_exchangeable
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
@@ -168,16 +168,7 @@ def refuse_households(name: str, prior: Prior, stated: Entries, engine: Engine) 
         )
     engine.refuse_disorder()
     entity, size = engine.declaration.entity, len(chain.columns or ())
-    longest = engine.lengths().longest
-    if chain.length is not None and longest > chain.length:
-        raise UnsoundRequest(
-            f"{name} has {chain.length} entries but some {entity} has {longest} rows; use a prior"
-            " that is as long, or an unbounded one",
-            field=name,
-            reason="too-short",
-            given=chain.length,
-            needed=longest,
-        )
+    _refuse_short(name, chain.length, f"some {entity}", engine.lengths().longest)
     _refuse_several(name, household, "household", engine)
     _refuse_sizes(name, household_sizes(engine, household), size, household, entity)
     if stated.member is None:
@@ -245,9 +236,9 @@ def _refuse_sizes(
         return
     found = ", ".join(f"{many:,} of {people:,}" for people, many in sorted(sizes.items()))
     advice = f"keep those of {size} in a table of their own, with a prior and a dataset for each"
-    if max(sizes) > MOST_MEMBERS:
+    if max(sizes) > MAX_MEMBERS:
         advice += (
-            f" size up to {MOST_MEMBERS}; larger ones need a field over people and time"
+            f" size up to {MAX_MEMBERS}; larger ones need a field over people and time"
             ' (over = "entities × sequence")'
         )
     else:
@@ -333,15 +324,20 @@ def refuse_unmatched(
             continue  # every row is a draw, and columns are matched by `columns_read`
         elif (size := prior.size) is not None:
             longest = engine.whole.lengths().longest if longest is None else longest
-            if longest > size:
-                raise UnsoundRequest(
-                    f"{name} has {size} entries but some {entity} has {longest} rows; use a prior"
-                    " that is as long, or an unbounded one",
-                    field=name,
-                    reason="too-short",
-                    given=size,
-                    needed=longest,
-                )
+            _refuse_short(name, size, f"some {entity}", longest)
+
+
+def _refuse_short(name: str, size: int | None, whose: str, rows: int) -> None:
+    """Raise if a prior has fewer entries than somebody has rows."""
+    if size is not None and rows > size:
+        raise UnsoundRequest(
+            f"{name} has {size} entries but {whose} has {rows} rows; use a prior that is as long,"
+            " or an unbounded one",
+            field=name,
+            reason="too-short",
+            given=size,
+            needed=rows,
+        )
 
 
 def _refuse_hours(name: str, chain: TimeOfDayChain, engine: Engine) -> None:
@@ -377,13 +373,5 @@ def _refuse_entities(name: str, prior: Prior, engine: Engine) -> None:
 def _refuse_parts(name: str, prior: Product, engine: Engine) -> None:
     parts = dict(zip(as_keys(tuple(prior.parts), engine), prior.parts.values(), strict=True))
     for who, count in matched_entities(name, tuple(parts), engine).items():
-        size = parts[who].size
-        if size is not None and count > size:
-            raise UnsoundRequest(
-                f"{name}, {who} has {size} entries but that {engine.declaration.entity} has"
-                f" {count} rows; use a prior that is as long, or an unbounded one",
-                field=f"{name}, {who}",
-                reason="too-short",
-                given=size,
-                needed=count,
-            )
+        whose = f"that {engine.declaration.entity}"
+        _refuse_short(f"{name}, {who}", parts[who].size, whose, count)

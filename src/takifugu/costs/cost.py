@@ -363,8 +363,8 @@ def _widest(sets: Sequence[tuple[frozenset[str | int], Fraction]]) -> Fraction:
     return by_size[0] * Fraction(best * (1 + 4 * (len(sets) + 2) * UNIT))
 
 
-MOST_LABELS = 6  # of a set that are named
-MOST_TERMS = 4  # of a cost that are named
+MAX_LABELS = 6  # of a set that are named
+MAX_TERMS = 4  # of a cost that are named
 
 
 def shape_words(shape: Shape) -> str:
@@ -380,9 +380,9 @@ def shape_words(shape: Shape) -> str:
             return "any value"
         case Membership():
             names = sorted(map(str, shape.labels))
-            more = len(names) - MOST_LABELS
+            more = len(names) - MAX_LABELS
             rest = f" and {more} more" if more > 0 else ""
-            return f"count of {', '.join(names[:MOST_LABELS])}{rest}"
+            return f"count of {', '.join(names[:MAX_LABELS])}{rest}"
         case Distance(low=low, high=high):
             return f"distance from {four_digits(low)} to {four_digits(high)}"
         case Steps(low=low, high=high, step=step):
@@ -403,6 +403,6 @@ def cost_words(cost: Cost) -> str:
     '0.3334 by count of home, 0.1 by any value'
     """
     terms = sorted(cost.terms, key=lambda term: (-term[1], shape_words(term[0])))
-    named = [f"{four_digits(v, 'up')} by {shape_words(shape)}" for shape, v in terms[:MOST_TERMS]]
-    more = len(terms) - MOST_TERMS
+    named = [f"{four_digits(v, 'up')} by {shape_words(shape)}" for shape, v in terms[:MAX_TERMS]]
+    more = len(terms) - MAX_TERMS
     return ", ".join(named) + (f" and {more} more shapes" if more > 0 else "") or "nothing"

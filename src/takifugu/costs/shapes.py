@@ -22,9 +22,9 @@ from takifugu._core.exact import Number, exactly, shown
 from takifugu.errors import UnsoundRequest
 
 Value = Hashable  # a label, a number, or for a joint state the tuple of its columns' values
-MOST_VALUES = 1024  # of an explicit matrix
-MOST_DIGITS = 1024  # of a whole number that is a label
-MOST_BITS = 4096  # of a common denominator; costs that need more are added as fractions
+MAX_MATRIX_VALUES = 1024  # of an explicit matrix
+MAX_LABEL_DIGITS = 1024  # of a whole number that is a label
+MAX_DENOMINATOR_BITS = 4096  # of a common denominator; costs that need more are added as fractions
 CLEARLY = 1e-9  # a relative difference that floats cannot be wrong about
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -35,6 +35,11 @@ class _Written(ABC):
     @abstractmethod
     def document(self) -> list[Any]:
         """As JSON: the same shape, the same document."""
+
+    @property
+    def diameter(self) -> Fraction:
+        """The largest cost between two values."""
+        return Fraction(1)
 
     @cached_property
     def text(self) -> str:
@@ -48,7 +53,7 @@ def _labels(given: Iterable[str | int], field: str) -> tuple[str | int, ...]:
     if not known or any(
         isinstance(label, bool)
         or not isinstance(label, str | int)
-        or (isinstance(label, int) and label.bit_length() > 3 * MOST_DIGITS)
+        or (isinstance(label, int) and label.bit_length() > 3 * MAX_LABEL_DIGITS)
         for label in known
     ):
         raise UnsoundRequest(
@@ -67,11 +72,6 @@ class AnyValue(_Written):
     """[u≠v]: a change of value costs the same, whichever it is."""
 
     word: ClassVar[str] = "any"
-
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
 
     def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:  # noqa: ARG002
         """The cost of the change from u to v."""
@@ -96,11 +96,6 @@ class Membership(_Written):
     def __init__(self, labels: Iterable[str | int]) -> None:
         object.__setattr__(self, "labels", frozenset(_labels(labels, "labels")))
 
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
     def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
         """The cost of the change from u to v."""
         one_column(columns, (u, v))
@@ -111,8 +106,28 @@ class Membership(_Written):
         return [self.word, _in_order(self.labels)]
 
 
+class _BetweenNumbers(_Written):
+    """A cost between two numbers that are clamped to bounds; of what is no number, all of it."""
+
+    @abstractmethod
+    def share(self, value: Value) -> Fraction | None:
+        """How far from ``low`` to ``high`` a number is, clamped; None of what is no number."""
+
+    @abstractmethod
+    def apart(self, first: Fraction, second: Fraction) -> Fraction:
+        """The cost between two numbers of which the shares are given."""
+
+    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
+        """The cost of the change from u to v."""
+        one_column(columns, (u, v))
+        first, second = self.share(u), self.share(v)
+        if u == v:
+            return Fraction(0)
+        return Fraction(1) if first is None or second is None else self.apart(first, second)
+
+
 @dataclass(frozen=True)
-class Distance(_Written):
+class Distance(_BetweenNumbers):
     """``|u − v| / (high − low)``, both clamped to [low, high].
 
     Values are numbers, or text that is a decimal number. What is neither may be anywhere within
@@ -133,22 +148,9 @@ class Distance(_Written):
                 field="low",
             )
 
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from u to v."""
-        one_column(columns, (u, v))
-        one, other = self.share(u), self.share(v)
-        if u == v:
-            return Fraction(0)
-        return Fraction(1) if one is None or other is None else self.apart(one, other)
-
-    def apart(self, one: Fraction, other: Fraction) -> Fraction:
+    def apart(self, first: Fraction, second: Fraction) -> Fraction:
         """The cost between two numbers of which the shares are given."""
-        return abs(one - other)
+        return abs(first - second)
 
     def share(self, value: Value) -> Fraction | None:
         """How far from ``low`` to ``high`` a number is, clamped; None of what is no number."""
@@ -172,7 +174,7 @@ class Distance(_Written):
 
 
 @dataclass(frozen=True)
-class Steps(_Written):
+class Steps(_BetweenNumbers):
     """How many steps two numbers are apart, clamped and then rounded, as a share of all steps.
 
     Of numbers that are whole steps that is their `Distance`. Others may be rounded apart, whichever
@@ -207,27 +209,14 @@ class Steps(_Written):
         """The same without rounding."""
         return Distance(self.low, self.high)
 
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
-    def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
-        """The cost of the change from u to v."""
-        one_column(columns, (u, v))
-        one, other = self.share(u), self.share(v)
-        if u == v:
-            return Fraction(0)
-        return Fraction(1) if one is None or other is None else self.apart(one, other)
-
     def share(self, value: Value) -> Fraction | None:
         """How far from ``low`` to ``high`` a number is, clamped; None of what is no number."""
         return self.distance.share(value)
 
-    def apart(self, one: Fraction, other: Fraction) -> Fraction:
+    def apart(self, first: Fraction, second: Fraction) -> Fraction:
         """The cost between two numbers of which the shares are given."""
-        gap = abs(one - other)
-        if not gap or not any((share * self.count).denominator > 1 for share in (one, other)):
+        gap = abs(first - second)
+        if not gap or not any((share * self.count).denominator > 1 for share in (first, second)):
             return gap
         return Fraction(min(floor(gap * self.count) + 1, self.count), self.count)
 
@@ -252,10 +241,10 @@ class Matrix(_Written):
     def __init__(self, values: Iterable[str | int], costs: Iterable[Iterable[Number]]) -> None:
         names = _labels(values, "values")
         rows = _exact_rows(costs, len(names))
-        if not 2 <= len(names) <= MOST_VALUES or len(set(names)) < len(names):
+        if not 2 <= len(names) <= MAX_MATRIX_VALUES or len(set(names)) < len(names):
             raise UnsoundRequest(
-                f"a matrix of costs lists {len(names)} values; it must list 2 to {MOST_VALUES},"
-                " each once",
+                f"a matrix of costs lists {len(names)} values; it must list 2 to"
+                f" {MAX_MATRIX_VALUES}, each once",
                 field="values",
                 given=len(names),
             )
@@ -367,11 +356,6 @@ class Jointly(_Written):
             )
         object.__setattr__(self, "columns", tuple(sorted(set(names))))
 
-    @property
-    def diameter(self) -> Fraction:
-        """The largest cost between two values."""
-        return Fraction(1)
-
     def between(self, u: Value, v: Value, columns: tuple[str, ...] | None = None) -> Fraction:
         """The cost of the change from the joint state u to v."""
         return max(Column(name, ANY).between(u, v, columns) for name in self.columns)
@@ -427,7 +411,7 @@ def _shortest_paths(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     ):
         return rows
     whole = lcm(*{cost.denominator for row in rows for cost in row})
-    exact = whole.bit_length() <= MOST_BITS
+    exact = whole.bit_length() <= MAX_DENOMINATOR_BITS
     table = np.array([[int(c * whole) if exact else c for c in row] for row in rows], dtype=object)
     for w in range(size):
         table = np.minimum(table, table[:, [w]] + table[[w], :])

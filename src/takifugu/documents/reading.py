@@ -21,7 +21,7 @@ from takifugu._core.exact import exactly
 from takifugu.errors import Malformed, TakifuguError, UnsoundRequest
 
 T = TypeVar("T")
-LONGEST = 4_000  # digits of a number that is written as text
+MAX_NUMBER_DIGITS = 4_000  # digits of a number that is written as text
 
 
 class InvalidDocument(Malformed):
@@ -185,8 +185,10 @@ def number(value: Any, path: str) -> float:
 def fraction(value: Any, path: str) -> Fraction:
     """An exact number, written as text."""
     found = text(value, path)
-    if len(found) > LONGEST:
-        raise InvalidDocument(path, given="has too many digits", needed=f"have up to {LONGEST}")
+    if len(found) > MAX_NUMBER_DIGITS:
+        raise InvalidDocument(
+            path, given="has too many digits", needed=f"have up to {MAX_NUMBER_DIGITS}"
+        )
     return exactly(found, path)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import expm1, inf
+from math import expm1, inf, log, sqrt
 
 from takifugu._core.exact import Number, exactly
 from takifugu._core.rounding import float_down, float_up
@@ -107,6 +107,19 @@ def searched_scale(guess: float, loss_at: Callable[[float], Fraction], allowed: 
         middle = (low + high) / 2
         low, high = (low, middle) if loss_at(middle) <= allowed else (middle, high)
     return high
+
+
+def scale_at_delta(
+    distance: float, loss_at: Callable[[float], Fraction], allowed: float, room: float
+) -> float:
+    """The least scale at which a ρ-zCDP mechanism, read at δ = ``room``, loses ``allowed``.
+
+    ρ = (``distance`` / scale)² / 2, and ε = ρ + 2√(ρ log(1/δ)) begins the search.
+    """
+    digits = log(1 / room)
+    root = allowed / (sqrt(digits + allowed) + sqrt(digits))  # √ρ
+    guess = min(distance / (sqrt(2) * root), MAX_SCALE / 2)
+    return searched_scale(guess, loss_at, allowed)
 
 
 def _no_scale(allowed: float) -> UnsoundRequest:

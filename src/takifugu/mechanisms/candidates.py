@@ -8,7 +8,7 @@ Proposition 1.4); a ρ-zCDP release costs the (ε, δ) of OpenDP's conversion.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, isqrt, log, log1p, sqrt
+from math import isqrt, sqrt
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -19,12 +19,11 @@ from takifugu._core.rounding import float_down
 from takifugu.costs.losses import Approximate, Concentrated, Loss, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import noise_laws
-from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import (
     allowance,
     approximate_allowance,
     least_scale,
-    searched_scale,
+    scale_at_delta,
 )
 from takifugu.mechanisms.checks import MAX_SCALE, probability
 from takifugu.mechanisms.mechanism_protocol import Sensitivity
@@ -83,7 +82,7 @@ def additive(allowed: Loss, sensitivity: Sensitivity) -> tuple[Priced[Additive],
     """Noise on every number: Laplace, and Gaussian where the allowance has room for it."""
     laplace = IntegerLaplace.within(_pure_part(allowed), sensitivity=sensitivity)
     priced = Priced(laplace, as_charged(laplace.loss, allowed))
-    gaussian = _gaussian(allowed, sensitivity)
+    gaussian = _concentrated(allowed, sensitivity.l2, lambda s: IntegerGaussian(s, sensitivity))
     return (priced,) if gaussian is None else (priced, gaussian)
 
 
@@ -98,8 +97,14 @@ def _selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> Iterator[Pri
     for kind in (PermuteAndFlip, Exponential):
         peeled = kind.within(_pure_part(allowed), k=k, sensitivity=sensitivity.linf)
         yield Priced(peeled, as_charged(peeled.pure, allowed))
-    if isinstance(allowed, Concentrated) or (isinstance(allowed, Approximate) and allowed.delta):
-        yield _exponential(allowed, k, sensitivity.linf)
+    moves = sensitivity.linf
+    added = _concentrated(  # ρ = k (2·moves / scale)² / 8
+        allowed,
+        moves * sqrt(k),
+        lambda s: Exponential(s, k, moves, currency="concentrated"),
+    )
+    if added is not None:
+        yield added
 
 
 def as_charged(loss: Pure, allowed: Loss) -> Loss:
@@ -117,55 +122,29 @@ def _pure_part(allowed: Loss) -> Fraction:
     return allowed.epsilon
 
 
-def _gaussian(allowed: Loss, sensitivity: Sensitivity) -> Priced[IntegerGaussian] | None:
-    def made(scale: float) -> IntegerGaussian:
-        return IntegerGaussian(scale, sensitivity)
+C = TypeVar("C", IntegerGaussian, Exponential)
 
+
+def _concentrated(allowed: Loss, distance: float, build: Callable[[float], C]) -> Priced[C] | None:
+    """The least noise of a ρ-zCDP mechanism within what is allowed; None within a pure loss.
+
+    ρ is (``distance`` / scale)² / 2.
+    """
     if isinstance(allowed, Concentrated):
-        noise = made(_for_rho(allowed.rho, sensitivity.l2, lambda s: made(s).loss.rho))
-        return Priced(noise, noise.loss)
+        most = float_down(allowed.rho)
+        scale = least_scale(distance / sqrt(2 * most), lambda s: _rho(build(s)).rho, most)
+        return Priced(build(scale), _rho(build(scale)))
     if isinstance(allowed, Approximate) and allowed.delta > 0:
-        room = probability(float_down(allowed.delta), "delta")
-        noise = made(
-            _for_delta(allowed, room, sensitivity.l2, lambda s: made(s).approximate(room).epsilon)
-        )
-        return Priced(noise, noise.approximate(room))
+        room, most = probability(float_down(allowed.delta), "delta"), float_down(allowed.epsilon)
+        scale = scale_at_delta(distance, lambda s: build(s).approximate(room).epsilon, most, room)
+        return Priced(build(scale), build(scale).approximate(room))
     return None
 
 
-def _exponential(allowed: Approximate | Concentrated, k: int, moves: int) -> Priced[Exponential]:
-    """Peeled rounds of the exponential mechanism, added up as concentrated losses."""
-
-    def made(scale: float) -> Exponential:
-        return Exponential(scale, k, moves, currency="concentrated")
-
-    def charged(scale: float, room: float) -> Approximate:
-        return measurements.approximate(
-            measurements.noisy_top(k, scale, concentrated=True), moves, room
-        )
-
-    distance = moves * sqrt(k)  # ρ = k (2·moves / scale)² / 8 = (distance / scale)² / 2
-    if isinstance(allowed, Concentrated):
-        scale = _for_rho(allowed.rho, distance, lambda s: made(s).concentrated.rho)
-        return Priced(made(scale), made(scale).concentrated)
-    room = probability(float_down(allowed.delta), "delta")
-    scale = _for_delta(allowed, room, distance, lambda s: charged(s, room).epsilon)
-    return Priced(made(scale), charged(scale, room))
-
-
-def _for_rho(rho: Fraction, distance: float, loss_at: Callable[[float], Fraction]) -> float:
-    """The least scale of noise with ρ = (distance / scale)² / 2."""
-    most = float_down(rho)
-    return least_scale(distance / sqrt(2 * most), loss_at, most)
-
-
-def _for_delta(
-    allowed: Approximate, room: float, distance: float, loss_at: Callable[[float], Fraction]
-) -> float:
-    """The least scale whose ρ converts to at most ε at δ = ``room``."""
-    most = float_down(allowed.epsilon)
-    root = most / (sqrt(log(1 / room) + most) + sqrt(log(1 / room)))  # √ρ: ε = ρ + 2√(ρ log(1/δ))
-    return searched_scale(min(distance / (sqrt(2) * root), MAX_SCALE / 2), loss_at, most)
+def _rho(mechanism: IntegerGaussian | Exponential) -> Concentrated:
+    if isinstance(mechanism, Exponential):
+        return mechanism.concentrated
+    return mechanism.loss
 
 
 # --- for a target of the error: the most noise that still meets it, hence the least loss ---
@@ -219,11 +198,8 @@ def ranked_right(
     if delta is not None:
         gaussian = IntegerGaussian(scale("gaussian"), sensitivity)
         yield Priced(NoisyTopK(gaussian, k), gaussian.approximate(delta))
-        rounds = measurements.noisy_top(k, width, concentrated=True)
-        yield Priced(
-            Exponential(width, k, sensitivity.linf, currency="concentrated"),
-            measurements.approximate(rounds, sensitivity.linf, delta),
-        )
+        rounds = Exponential(width, k, sensitivity.linf, currency="concentrated")
+        yield Priced(rounds, rounds.approximate(delta))
 
 
 def mean_right(
@@ -234,18 +210,13 @@ def mean_right(
 
 
 def laplace_beyond(scale: float, reach: int) -> float:
-    """P(|Z| > reach) of integer Laplace noise: 2 r^(reach+1) / (1 + r), r = e^(−1/scale)."""
-    return 2 * exp(-(reach + 1) / scale - log1p(exp(-1 / scale)))
+    """P(|Z| > ``reach``) of integer Laplace noise."""
+    return 2 * float(noise_laws.laplace_above(scale, np.array(float(reach))))
 
 
 def gaussian_beyond(scale: float, reach: int) -> float:
-    """P(|Z| > reach) of integer Gaussian noise; of a rounded normal when it is very wide."""
-    if scale > noise_laws.TABLE / 40:
-        from scipy.special import erfc
-
-        return float(erfc((reach + 0.5) / (scale * sqrt(2))))
-    z, p = noise_laws.gaussian_table(scale)
-    return float(p[np.abs(z) > reach].sum())
+    """P(|Z| > ``reach``) of integer Gaussian noise."""
+    return 2 * float(noise_laws.gaussian_above(scale)(np.array(float(reach))))
 
 
 def _largest(good: Callable[[float], bool], guess: float) -> float:

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from math import log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,10 +19,10 @@ from takifugu.mechanisms.calibration import (
     approximate_allowance,
     certify,
     least_scale,
-    searched_scale,
+    scale_at_delta,
     target_of,
 )
-from takifugu.mechanisms.checks import MAX_SCALE, counts, noise_scale, probability, whole
+from takifugu.mechanisms.checks import counts, noise_scale, probability, whole
 from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
 from takifugu.translation.protocol import LossTranslation
 
@@ -197,9 +196,9 @@ class IntegerGaussian(_IntegerNoise):
         """The least noise whose Pufferfish loss is at most (``epsilon``, ``delta``)."""
         allowed, room = approximate_allowance(epsilon, delta, translation)
         moves = Sensitivity.of(sensitivity)
-        root = allowed / (sqrt(log(1 / room) + allowed) + sqrt(log(1 / room)))  # √ρ of that (ε, δ)
-        guess = min(moves.l2 / (sqrt(2) * root), MAX_SCALE / 2)
-        scale = searched_scale(guess, lambda s: cls(s, moves).approximate(room).epsilon, allowed)
+        scale = scale_at_delta(
+            moves.l2, lambda s: cls(s, moves).approximate(room).epsilon, allowed, room
+        )
         made = cls(scale, moves)
         certify(made.approximate(room), epsilon, translation)
         return made

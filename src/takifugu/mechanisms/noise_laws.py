@@ -20,9 +20,9 @@ from takifugu.mechanisms.checks import whole
 from takifugu.mechanisms.mechanism_protocol import Error
 
 RoundLaw = Callable[[Floats], Floats]
-MOST_SUMS = 4e8  # terms of the places of noisy scores
-MOST_SETS = 20_000  # sets of removed candidates that a ranking is summed over
-TABLE = 200_000  # a Gaussian narrower than this is tabulated; a wider one is its density
+MAX_PLACE_SUMS = 4e8  # terms of the places of noisy scores
+MAX_PEELED_SETS = 20_000  # sets of removed candidates that a ranking is summed over
+MAX_TABLE_SIZE = 200_000  # a Gaussian narrower than this is tabulated; a wider one is its density
 
 
 def laplace_error(scale: float) -> Error:
@@ -41,7 +41,7 @@ def laplace_reach(scale: float, miss: float) -> int:
 def gaussian_error(scale: float) -> Error:
     r"""Integer Gaussian noise: :math:`P(z) \propto e^{-z^2 / 2\,\text{scale}^2}`."""
     interval = float(gaussian_reach(scale, 0.05))
-    if scale > TABLE / 40:
+    if scale > MAX_TABLE_SIZE / 40:
         return Error(deviation=scale, interval=interval)
     z, p = gaussian_table(scale)
     return Error(deviation=float(np.sqrt(p @ z.astype(np.float64) ** 2)), interval=interval)
@@ -49,15 +49,14 @@ def gaussian_error(scale: float) -> Error:
 
 def gaussian_reach(scale: float, miss: float) -> int:
     """The least h with P(|Z| > h) ≤ ``miss``, of integer Gaussian noise."""
-    if scale > TABLE / 40:
+    if scale > MAX_TABLE_SIZE / 40:
         if miss == 0.05:
             return ceil(1.96 * scale)
         from scipy.special import ndtri
 
         return ceil(-float(ndtri(miss / 2)) * scale * (1 + 1e-9))
-    z, p = gaussian_table(scale)
-    beyond = np.cumsum(p[::-1])[: len(z) // 2 + 1][::-1]  # [h]: P(Z ≥ h), small terms first
-    return int(np.argmax(2 * np.append(beyond[1:], 0.0) <= miss))
+    reaches = np.arange(ceil(12 * scale) + 3)
+    return int(np.argmax(2 * gaussian_above(scale)(reaches.astype(np.float64)) <= miss))
 
 
 def laplace_pmf(scale: float, z: Integers) -> Floats:
@@ -81,6 +80,22 @@ def gaussian_table(scale: float) -> tuple[Integers, Floats]:
     z = np.arange(-reach, reach + 1)
     weight = np.exp(-0.5 * (z / scale) ** 2)
     return z, weight / weight.sum()
+
+
+def gaussian_above(scale: float) -> Callable[[Floats], Floats]:
+    """P(Z > z) of integer Gaussian noise as a function of whole z."""
+    if scale > MAX_TABLE_SIZE / 40:
+        from scipy.special import ndtr
+
+        return lambda z: np.asarray(ndtr(-(z + 0.5) / scale))
+    z, p = gaussian_table(scale)
+    tail = np.append(np.cumsum(p[::-1])[::-1], 0.0)  # [i]: P(Z ≥ z[i]), small terms first
+
+    def above(least: Floats) -> Floats:
+        place = np.clip(least + 1 - z[0], 0, len(z)).astype(np.int64)
+        return np.asarray(np.minimum(tail[place], 1.0))
+
+    return above
 
 
 def softmax(scores: Floats, scale: float) -> Floats:
@@ -125,10 +140,10 @@ def peeled(scores: Floats, k: int, law: RoundLaw) -> Floats:
     there are too many.
     """
     n = len(scores)
-    if (sets := most_sets(n, k)) > MOST_SETS:
+    if (sets := most_sets(n, k)) > MAX_PEELED_SETS:
         raise TooLarge(
             f"one of the first {k} of {n} can be preceded by {sets:,} sets of candidates; at most"
-            f" {MOST_SETS:,} are summed over. Use `simulate` instead"
+            f" {MAX_PEELED_SETS:,} are summed over. Use `simulate` instead"
         )
     places = np.zeros((k, n))
     gone: Integers = np.zeros((1, 0), dtype=np.int64)  # [set, member]
@@ -161,13 +176,7 @@ def gaussian_places(scores: Integers, k: int, scale: float) -> Floats:
     """``[place, candidate]``: the k largest of scores with integer Gaussian noise on each."""
     _refuse_many(len(scores), k, scale)
     z, own = gaussian_table(scale)
-    tail = np.append(1.0, 1 - np.cumsum(own))  # [i]: P(Z ≥ z[i])
-
-    def above(least: Floats) -> Floats:
-        place = np.clip(least.astype(np.int64) + 1 - z[0], 0, len(z))
-        return np.asarray(np.clip(tail[place], 0.0, 1.0))
-
-    return _places(scores, k, z, own, above)
+    return _places(scores, k, z, own, gaussian_above(scale))
 
 
 def _places(scores: Integers, k: int, z: Integers, own: Floats, above: RoundLaw) -> Floats:
@@ -193,14 +202,14 @@ def _places(scores: Integers, k: int, z: Integers, own: Floats, above: RoundLaw)
 
 
 def _refuse_many(candidates: int, k: int, scale: float) -> None:
-    if candidates**2 * scale * k > MOST_SUMS:
+    if candidates**2 * scale * k > MAX_PLACE_SUMS:
         raise TooLarge(
             f"the places of {candidates} candidates with noise of scale {scale:.4g} take too many"
             " sums; use `simulate` instead"
         )
 
 
-CELLS = 2**22  # numbers drawn at a time; bounds the memory, not the result
+MAX_DRAWN_NUMBERS = 2**22  # numbers drawn at a time; bounds the memory, not the result
 
 
 def draw_laplace(rng: "np.random.Generator", scale: float, shape: tuple[int, ...]) -> Integers:
@@ -214,7 +223,7 @@ def draw_gaussian(rng: "np.random.Generator", scale: float, shape: tuple[int, ..
 
     At a scale of σ > 5,000 a rounded normal differs in no probability by more than a part in 24 σ².
     """
-    if scale > TABLE / 40:
+    if scale > MAX_TABLE_SIZE / 40:
         return np.rint(rng.normal(0.0, scale, shape)).astype(np.int64)
     z, p = gaussian_table(scale)
     ends = np.cumsum(p)
@@ -286,7 +295,7 @@ def _blocks(
     times = whole(repetitions, "repetitions")
     part = (scores - scores.max(axis=-1, keepdims=True)).astype(np.float64)
     chosen = np.empty((times, *scores.shape[:-1], k), dtype=np.int64)
-    for start, stop in _spans(times, max(CELLS // scores.size, 1)):
+    for start, stop in _spans(times, max(MAX_DRAWN_NUMBERS // scores.size, 1)):
         chosen[start:stop] = draw(part, (stop - start, *scores.shape))
     return chosen
 

@@ -33,7 +33,7 @@ as much. It ignores that all counts add up to n.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -368,18 +368,7 @@ def _exceeds(count: Floats, noisy: Floats, top: Floats, above: Above) -> Floats:
 
 
 def _tail_above(noise: IntegerLaplace | IntegerGaussian) -> Above:
-    """P(Z > z) of the noise."""
+    """P(Z > z) as a function of whole z."""
     if isinstance(noise, IntegerLaplace):
-        return lambda z: noise_laws.laplace_above(noise.scale, z)
-    if noise.scale > noise_laws.TABLE / 40:
-        from scipy.special import ndtr
-
-        return lambda z: np.asarray(ndtr(-(z + 0.5) / noise.scale))
-    z, p = noise_laws.gaussian_table(noise.scale)
-    tail = np.append(np.cumsum(p[::-1])[::-1], 0.0)  # [i]: P(Z ≥ z[i]), small terms first
-
-    def above(least: Floats) -> Floats:
-        place = np.clip(least + 1 - z[0], 0, len(z)).astype(np.int64)
-        return np.asarray(np.minimum(tail[place], 1.0))
-
-    return above
+        return partial(noise_laws.laplace_above, noise.scale)
+    return noise_laws.gaussian_above(noise.scale)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from takifugu._core.exact import Number
 from takifugu._core.numeric import Floats, Integers
-from takifugu.costs.losses import Concentrated, Pure
+from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
@@ -215,6 +215,11 @@ class Exponential(_Peeling):
                 field="currency",
                 given=self.currency,
             )
+
+    def approximate(self, delta: float) -> Approximate:
+        """The loss at ``delta``, as OpenDP converts the concentrated one."""
+        measurement = measurements.noisy_top(self.k, self.scale, concentrated=True)
+        return measurements.approximate(measurement, self.sensitivity, delta)
 
     @property
     def concentrated(self) -> Concentrated:

@@ -20,7 +20,7 @@ from takifugu.mechanisms.mechanism_protocol import Error, loss_document
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 
-MOVES = (2, 2, 1)  # one replaced entry: two keys change, by 2 in all, by 1 each
+KEY_MOVES = (2, 2, 1)  # one replaced entry: two keys change, by 2 in all, by 1 each
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class ThresholdedHistogram:
     def loss(self) -> Approximate:
         """(ε, δ) for one replaced entry, from OpenDP's map of the threshold below."""
         return measurements.approximate_pair(
-            measurements.threshold(self.scale, self.threshold - 1), MOVES
+            measurements.threshold(self.scale, self.threshold - 1), KEY_MOVES
         )
 
     @property

@@ -20,8 +20,8 @@ from takifugu.errors import InvalidFile, InvalidPrior, TooLarge
 from takifugu.priors.networks import MarkovRandomField
 from takifugu.priors.universe import Name
 
-DAY = 86_400.0  # seconds
-MOST_SLICES = 10_000  # positions in time
+SECONDS_PER_DAY = 86_400.0  # seconds
+MAX_POSITIONS = 10_000  # positions in time
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +81,20 @@ def read_contact_slices(
     moments = [float(t) for at in met.values() for t in at]
     first, last = min(moments), max(moments)
     if times is None:
-        start, step = DAY * floor(first / DAY), DAY
+        start, step = SECONDS_PER_DAY * floor(first / SECONDS_PER_DAY), SECONDS_PER_DAY
         count = floor((last - start) / step) + 1
     else:
-        if isinstance(times, bool) or not 1 <= times <= MOST_SLICES:
+        if isinstance(times, bool) or not 1 <= times <= MAX_POSITIONS:
             raise InvalidPrior(
-                "times", given=f"is {times}", needed=f"be a number from 1 to {MOST_SLICES:,}"
+                "times", given=f"is {times}", needed=f"be a number from 1 to {MAX_POSITIONS:,}"
             )
         start, count = first, times
         step = (last + seconds - first) / times
-    if count > MOST_SLICES:
+    if count > MAX_POSITIONS:
         raise InvalidFile(
             Path(path).name,
             given=f"spans {count:,} days",
-            needed=f"span at most {MOST_SLICES:,}; are its times in seconds?",
+            needed=f"span at most {MAX_POSITIONS:,}; are its times in seconds?",
             reason="span",
         )
     found: list[dict[tuple[str, str], int]] = [{} for _ in range(count)]
@@ -211,7 +211,7 @@ def _is_time(word: str) -> bool:
         return False
 
 
-MOST_ENTRIES = 100_000  # people times positions
+MAX_FIELD_ENTRIES = 100_000  # people times positions
 
 Pulls = Mapping[tuple[Any, Any], float]
 
@@ -249,13 +249,13 @@ def field_over_time(
     times = len(between)
     if not times:
         raise InvalidPrior("between", given="has no position", needed="have one or more")
-    if times * len(everybody) > MOST_ENTRIES:
+    if times * len(everybody) > MAX_FIELD_ENTRIES:
         raise TooLarge(
             f"{len(everybody)} people at {times} positions are {times * len(everybody):,} entries;"
-            f" at most {MOST_ENTRIES:,} are handled. Take fewer positions",
+            f" at most {MAX_FIELD_ENTRIES:,} are handled. Take fewer positions",
             field="between",
             size=times * len(everybody),
-            limit=MOST_ENTRIES,
+            limit=MAX_FIELD_ENTRIES,
         )
     alone = field if isinstance(field, Mapping) else dict.fromkeys(everybody, field)
     if set(alone) != set(everybody):

@@ -30,14 +30,12 @@ class Explicit(Prior):
     name: str = "prior"
 
     def __post_init__(self) -> None:
-        p = distribution(self.probability, "probability", InvalidPrior)
-        self._set(probability=p)
-        if p.shape != (len(self.universe),):
-            raise InvalidPrior(
-                "probability",
-                given=f"has shape {p.shape}",
-                needed=f"hold one number for each of the {len(self.universe)} datasets",
+        shape = (len(self.universe),)
+        self._set(
+            probability=distribution(
+                self.probability, "probability", InvalidPrior, shape=shape, each="datasets"
             )
+        )
 
     @classmethod
     def uniform(cls, universe: Universe, *, name: str = "uniform") -> "Explicit":
@@ -56,13 +54,13 @@ class Explicit(Prior):
                 raise InvalidPrior(
                     "marginals", given=f"leaves out entry {entry!r}", needed="cover every entry"
                 )
-            law = distribution(marginals[entry], f"marginals[{entry!r}]", InvalidPrior)
-            if law.shape != (universe.shape[column],):
-                raise InvalidPrior(
-                    f"marginals[{entry!r}]",
-                    given=f"has shape {law.shape}",
-                    needed=f"hold one number for each of its {universe.shape[column]} values",
-                )
+            law = distribution(
+                marginals[entry],
+                f"marginals[{entry!r}]",
+                InvalidPrior,
+                shape=(universe.shape[column],),
+                each="values",
+            )
             parts.append(law[universe.codes[:, column]])
         return cls.multiplied(universe, parts, name=name)
 

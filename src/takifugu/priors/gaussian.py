@@ -12,7 +12,7 @@ from takifugu._core.numeric import Floats, frozen
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.kernels import (
     AR1,
-    MOST_ENTRIES,
+    MAX_COVARIANCE_ROWS,
     Covariance,
     Kernel,
     Matern,
@@ -140,7 +140,7 @@ class Gaussian(Prior):
 
 def _mean(given: Any, length: int | None) -> Floats | float:
     if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim):
-        if length is None or length > MOST_ENTRIES * 256 or len(given) != length:
+        if length is None or length > MAX_COVARIANCE_ROWS * 256 or len(given) != length:
             raise InvalidPrior(
                 "mean",
                 given=f"lists {len(given)} numbers",

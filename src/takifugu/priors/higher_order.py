@@ -20,7 +20,7 @@ from takifugu.priors.prior import (
 )
 from takifugu.priors.universe import Name, State, Tables
 
-MOST_WINDOWS = 1024  # the matrix of the window chain is written out
+MAX_WINDOWS = 1024  # the matrix of the window chain is written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +201,10 @@ def refuse_order(order: object) -> None:
 
 def refuse_windows(states: int, order: int) -> None:
     """Raise if the windows are too many for a matrix."""
-    if (windows := states**order) > MOST_WINDOWS:
+    if (windows := states**order) > MAX_WINDOWS:
         raise TooLarge(
             f"{states} states make {windows:,} windows of {order} entries, more than"
-            f" {MOST_WINDOWS:,}; merge states, or take a lower order",
+            f" {MAX_WINDOWS:,}; merge states, or take a lower order",
             size=windows,
-            limit=MOST_WINDOWS,
+            limit=MAX_WINDOWS,
         )

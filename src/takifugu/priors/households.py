@@ -15,8 +15,8 @@ from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.markov import MarkovChain, Start
 from takifugu.priors.universe import Name
 
-MOST_MEMBERS = 8
-MOST_STATES = 256  # joint states: 8 people of 2 labels have 256; 64 take seconds, 128 minutes
+MAX_MEMBERS = 8
+MAX_JOINT_STATES = 256  # joint states: 8 people of 2 labels have 256; 64 take seconds, 128 minutes
 
 
 def refuse_large_household(members: int, states: int) -> None:
@@ -25,21 +25,21 @@ def refuse_large_household(members: int, states: int) -> None:
         'use over = "entities × sequence" with a field over people and time, whose bound takes any'
         " number of them"
     )
-    if members > MOST_MEMBERS:
+    if members > MAX_MEMBERS:
         raise TooLarge(
             f"a household has {members} members; a chain on joint states serves at most"
-            f" {MOST_MEMBERS}: {advice}",
+            f" {MAX_MEMBERS}: {advice}",
             field="members",
             size=members,
-            limit=MOST_MEMBERS,
+            limit=MAX_MEMBERS,
         )
-    if states > MOST_STATES:
+    if states > MAX_JOINT_STATES:
         raise TooLarge(
-            f"a household has {states:,} joint states; at most {MOST_STATES:,} are translated:"
+            f"a household has {states:,} joint states; at most {MAX_JOINT_STATES:,} are translated:"
             f" merge labels, or {advice}",
             field="states",
             size=states,
-            limit=MOST_STATES,
+            limit=MAX_JOINT_STATES,
         )
 
 

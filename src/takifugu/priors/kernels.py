@@ -48,8 +48,8 @@ from takifugu._core.rounding import UNIT, float_down, float_up
 from takifugu.errors import InvalidPrior
 
 TINY = 2.0**-1022  # stands for a positive number that float64 may have rounded to 0
-MOST_ENTRIES = 4096  # a covariance of 128 MiB
-MOST_SOLVED = 1024  # rows of a covariance whose least eigenvalue is computed
+MAX_COVARIANCE_ROWS = 4096  # a covariance of 128 MiB
+MAX_EIGENVALUE_ROWS = 1024  # rows of a covariance whose least eigenvalue is computed
 SMOOTHNESS = {"1/2": Fraction(1, 2), "3/2": Fraction(3, 2), "5/2": Fraction(5, 2)}
 _FAR = 1000.0  # e^−1000 is 0 in float64
 _LONG = 8.0  # ℓ from which one term of Poisson's sum is all that float64 can hold
@@ -251,9 +251,11 @@ class Covariance:
     def __post_init__(self) -> None:
         rows = checked_covariance(self.rows)
         object.__setattr__(self, "rows", rows)
-        if len(rows) > MOST_ENTRIES:
+        if len(rows) > MAX_COVARIANCE_ROWS:
             raise InvalidPrior(
-                "covariance", given=f"has {len(rows)} rows", needed=f"have at most {MOST_ENTRIES:,}"
+                "covariance",
+                given=f"has {len(rows)} rows",
+                needed=f"have at most {MAX_COVARIANCE_ROWS:,}",
             )
         if not (np.diag(rows) > 0).all():
             raise InvalidPrior(
@@ -273,7 +275,7 @@ class Covariance:
 
     @cached_property
     def _eigenvalue(self) -> float:
-        if len(self.rows) > MOST_SOLVED:
+        if len(self.rows) > MAX_EIGENVALUE_ROWS:
             return 0.0
         near = 0.999 * float(np.linalg.eigvalsh(self.rows)[0])
         lowered = self.rows.copy()
@@ -368,12 +370,12 @@ def _raised(value: float, units: int) -> float:
     return value * (1 + units * UNIT)
 
 
-MOST_EXACT = 32  # rows of a matrix that is eliminated over the rationals
+MAX_EXACT_ROWS = 32  # rows of a matrix that is eliminated over the rationals
 
 
 def is_positive_semidefinite(matrix: Floats) -> bool:
     """Whether a finite symmetric ``matrix`` with a positive diagonal is proven to be so."""
-    return _by_floats(matrix) or (len(matrix) <= MOST_EXACT and _by_rationals(matrix))
+    return _by_floats(matrix) or (len(matrix) <= MAX_EXACT_ROWS and _by_rationals(matrix))
 
 
 def _by_floats(matrix: Floats) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from takifugu._core.exact import Number, exactly
 from takifugu.errors import InvalidFile, InvalidPrior, UnsoundRequest
 
-OTHER = "Other"
+OTHER_LABEL = "Other"
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class LabelMap:
     def _known(self) -> Mapping[str, str]:
         return {_plain(raw): label for label, raws in self.members.items() for raw in raws}
 
-    def common(self, raw: str, *, other: str = OTHER) -> str:
+    def common(self, raw: str, *, other: str = OTHER_LABEL) -> str:
         """The common label of a raw one; ``other`` if the map does not know it."""
         return self._known.get(_plain(raw), other)
 
-    def merge(self, raws: Iterable[str], *, other: str = OTHER) -> list[str]:
+    def merge(self, raws: Iterable[str], *, other: str = OTHER_LABEL) -> list[str]:
         """The common labels of a sequence."""
         return [self.common(raw, other=other) for raw in raws]
 
@@ -82,7 +82,7 @@ def _plain(label: str) -> str:
     return " ".join(bare.casefold().split())
 
 
-MOST_DIGITS = 40  # on either side of the point
+MAX_CUT_DIGITS = 40  # on either side of the point
 MAX_LISTED_RANGES = 10  # ranges that a message lists
 _NUMBER = r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{0,39}[1-9])?"
 _RANGE = re.compile(rf"\[({_NUMBER}), ({_NUMBER})([)\]])")
@@ -212,12 +212,12 @@ def exact_cuts(cuts: Sequence[Number]) -> tuple[Fraction, ...]:
 
 def _text(number: Fraction) -> str:
     """A decimal number by its digits; an error if it has no end, as 1/3, or very many."""
-    digits = next((d for d in range(MOST_DIGITS) if (number * 10**d).denominator == 1), None)
-    if digits is None or abs(number) >= 10**MOST_DIGITS:
+    digits = next((d for d in range(MAX_CUT_DIGITS) if (number * 10**d).denominator == 1), None)
+    if digits is None or abs(number) >= 10**MAX_CUT_DIGITS:
         raise InvalidPrior(
             "cuts",
             given=f"have {number!s:.60}",
-            needed=f"be decimal numbers of fewer than {MOST_DIGITS} digits",
+            needed=f"be decimal numbers of fewer than {MAX_CUT_DIGITS} digits",
             reason="not-decimal",
         )
     whole = f"{abs(int(number * 10**digits)):0{digits + 1}d}"

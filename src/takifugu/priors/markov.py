@@ -22,7 +22,7 @@ from takifugu.priors.prior import (
 )
 from takifugu.priors.universe import State, Tables
 
-SMALLEST = 2.0**-900  # below this a sum of products may have lost terms to underflow
+LEAST_STATIONARY = 2.0**-900  # below this a sum of products may have lost terms to underflow
 
 
 def reachable(possible: Booleans) -> Booleans:
@@ -76,7 +76,7 @@ def stationary_law(transition: Floats, *, entry_error: float) -> tuple[Floats, f
             for j in range(1, k):
                 law[j] = (law[:j] * work[:j, j]).sum()
             law /= law.sum()
-        fits = bool(law.min() >= SMALLEST)
+        fits = bool(law.min() >= LEAST_STATIONARY)
     except FloatingPointError:
         fits = False
     if not fits:

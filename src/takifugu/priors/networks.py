@@ -34,7 +34,7 @@ from takifugu.priors.universe import Name, Tables, distinct
 
 Side = tuple[int, ...]  # a set of values of an entry, by number
 Sides = tuple[tuple[Side, Side], ...]
-WRITTEN_OUT = 2**20  # datasets that `written_out` makes at most
+MAX_DATASETS = 2**20  # datasets that `written_out` makes at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +94,12 @@ class NetworkPrior(Prior):
         A dataset that is possible but less likely than 2⁻⁵⁰⁰ is refused, never rounded to 0.
         """
         shape = tuple(len(states) for states in self.states)
-        if prod(shape) > WRITTEN_OUT:
+        if prod(shape) > MAX_DATASETS:
             raise TooLarge(
-                f"{self.name!r} has {prod(shape):,} datasets; at most {WRITTEN_OUT:,} are written"
+                f"{self.name!r} has {prod(shape):,} datasets; at most {MAX_DATASETS:,} are written"
                 " out. Use the network itself, or fewer entries.",
                 size=prod(shape),
-                limit=WRITTEN_OUT,
+                limit=MAX_DATASETS,
             )
         parts = [np.ones(shape)]
         for factor in self.factors():
@@ -249,7 +249,7 @@ def _checked_weights(values: object, field: str, shape: tuple[int, ...]) -> Floa
     return table
 
 
-WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number of 64 bits, as it is written
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number of 64 bits, as it is written
 
 
 def _ends(edge: object) -> tuple[Name, Name]:
@@ -356,7 +356,9 @@ class MarkovRandomField(NetworkPrior):
 
     def with_whole_names(self) -> "MarkovRandomField":
         """The same field with whole numbers for names that are written so, if all of them are."""
-        numbers = {e: int(e) for e in self.entries if isinstance(e, str) and WHOLE.fullmatch(e)}
+        numbers = {
+            e: int(e) for e in self.entries if isinstance(e, str) and WHOLE_NUMBER.fullmatch(e)
+        }
         if len(numbers) < len(self.entries):
             return self
         return replace(
@@ -435,15 +437,11 @@ class BayesianNetwork(NetworkPrior):
                     given=f"of {entry!r} are {', '.join(map(repr, above))}",
                     needed="be other entries, each named once",
                 )
-            law = distribution(table, f"tables[{entry!r}]", InvalidPrior)
             shape = tuple(len(states[number[e]]) for e in (*above, entry))
-            if law.shape != shape:
-                raise InvalidPrior(
-                    f"tables[{entry!r}]",
-                    given=f"has shape {law.shape}",
-                    needed=f"have shape {shape}: the values of each parent, then its own",
-                )
-            tables.append(law)
+            each = f"a table of shape {shape}: the values of each parent, then its own"
+            tables.append(
+                distribution(table, f"tables[{entry!r}]", InvalidPrior, shape=shape, each=each)
+            )
         self._set(entries=entries, states=states, parents=parents, tables=tuple(tables))
         self._set(_order=self._parents_first())
 

@@ -25,8 +25,8 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name, State, is_name
 
-KEY = "fitted_on"  # in documents
-PUBLIC = (
+FITTED_ON_KEY = "fitted_on"  # in documents
+PUBLIC_STATEMENT = (
     "A fitted prior is part of the published policy: what it reveals about the rows it was "
     "fitted on is not charged to the budget. The people whose rows it was fitted on are not "
     "protected from what the prior shows."
@@ -92,8 +92,8 @@ class FittedRows:
             return self.words
         if self.everything:
             return (
-                f"{PUBLIC} This one was fitted on the very rows that it is to protect. The "
-                "stated loss covers what is released on top of it, not the prior itself. Fit "
+                f"{PUBLIC_STATEMENT} This one was fitted on the very rows that it is to protect."
+                " The stated loss covers what is released on top of it, not the prior itself. Fit "
                 "on other rows where there are any: first days, or a share of the entities."
             )
         parts = []
@@ -110,7 +110,7 @@ class FittedRows:
                 f"This one was fitted on about {float(self.share):.0%} of the entities; "
                 "release from the rows of the others only. No row of theirs is in it."
             )
-        return " ".join((PUBLIC, *parts))
+        return " ".join((PUBLIC_STATEMENT, *parts))
 
     @property
     def short(self) -> str:
@@ -161,15 +161,19 @@ class FittedRows:
         """Read what `document` wrote."""
         known = tuple(cls.__dataclass_fields__)
         if not isinstance(document, Mapping):
-            raise InvalidPrior(KEY, given="holds something else", needed="list objects")
+            raise InvalidPrior(FITTED_ON_KEY, given="holds something else", needed="list objects")
         for name in document:
             if name not in known:
                 raise InvalidPrior(
-                    f"{KEY}, {name}", given="is not a key here", needed=f"be of {', '.join(known)}"
+                    f"{FITTED_ON_KEY}, {name}",
+                    given="is not a key here",
+                    needed=f"be of {', '.join(known)}",
                 )
         for name in ("source", "entity", "order"):
             if name not in document:
-                raise InvalidPrior(f"{KEY}, {name}", given="is missing", needed="be given")
+                raise InvalidPrior(
+                    f"{FITTED_ON_KEY}, {name}", given="is missing", needed="be given"
+                )
         given = dict(document)
         try:
             if isinstance(given.get("before"), str):
@@ -180,7 +184,7 @@ class FittedRows:
                 given["share"] = exactly(given["share"], "share")
         except (ValueError, UnsoundRequest):
             raise InvalidPrior(
-                KEY,
+                FITTED_ON_KEY,
                 given="has a `before` or a `share` that cannot be read",
                 needed="have a local time or a number, and a share as '1/5'",
             ) from None
@@ -188,7 +192,7 @@ class FittedRows:
 
 
 def _wrong(name: str, needed: str) -> InvalidPrior:
-    return InvalidPrior(f"{KEY}, {name}", given="is something else", needed=needed)
+    return InvalidPrior(f"{FITTED_ON_KEY}, {name}", given="is something else", needed=needed)
 
 
 def _whole(value: object) -> bool:
@@ -301,12 +305,12 @@ class Prior(Provenance, ABC):
     def to_document(self) -> dict[str, Any]:
         """The prior as a JSON document, to the last bit."""
         fitted = [rule.document() for rule in self.fitted_on]
-        return self._document() | ({KEY: fitted} if fitted else {})
+        return self._document() | ({FITTED_ON_KEY: fitted} if fitted else {})
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Read what `to_document` wrote, or a document written by hand."""
-        own = {name: value for name, value in document.items() if name != KEY}
+        own = {name: value for name, value in document.items() if name != FITTED_ON_KEY}
         return cls._of_document(own).also_fitted_on(*fitted_rules(document))
 
     def _document(self) -> dict[str, Any]:
@@ -337,13 +341,15 @@ class Prior(Provenance, ABC):
 
 def fitted_rules(document: Mapping[str, Any]) -> tuple[FittedRows, ...]:
     """The rows that the prior of a document was fitted on."""
-    listed = document.get(KEY, [])
+    listed = document.get(FITTED_ON_KEY, [])
     if not isinstance(listed, list):
-        raise InvalidPrior(KEY, given="is not a list", needed="list the rows it was fitted on")
+        raise InvalidPrior(
+            FITTED_ON_KEY, given="is not a list", needed="list the rows it was fitted on"
+        )
     return tuple(FittedRows.of_document(rule) for rule in listed)
 
 
-LONGEST = 2**53  # entries of a sequence: beyond it float64 skips whole numbers
+MAX_LENGTH = 2**53  # entries of a sequence: beyond it float64 skips whole numbers
 
 
 class SequencePrior(Prior):
@@ -466,7 +472,7 @@ def checked_length(length: object) -> int | None:
         raise InvalidPrior(
             "length", given=f"is {length!r}", needed="be a whole number of at least 1, or null"
         )
-    if length > LONGEST:
+    if length > MAX_LENGTH:
         raise InvalidPrior(
             "length", given="is beyond 2^53", needed="be smaller, or null for an unbounded sequence"
         )
@@ -475,7 +481,7 @@ def checked_length(length: object) -> int | None:
 
 def _document_fields(family: type[Prior]) -> list[Field[Any]]:
     """The fields of a family that its documents have, but for what it was fitted on."""
-    return [part for part in fields(family) if part.init and part.name != KEY]
+    return [part for part in fields(family) if part.init and part.name != FITTED_ON_KEY]
 
 
 def document_value(value: Any) -> Any:
@@ -494,14 +500,7 @@ def refuse_other_words(field: str, given: object, words: Sequence[str], *, more:
 
 def checked_law(values: Any, size: int) -> Floats:
     """The law of a first entry that has ``size`` states."""
-    law = distribution(values, "start", InvalidPrior)
-    if law.shape != (size,):
-        raise InvalidPrior(
-            "start",
-            given=f"has shape {law.shape}",
-            needed=f"hold one probability for each of the {size} states",
-        )
-    return law
+    return distribution(values, "start", InvalidPrior, shape=(size,), each="states")
 
 
 def known_keys(

@@ -8,7 +8,7 @@ import numpy as np
 
 from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior
-from takifugu.priors.kernels import MOST_ENTRIES, checked_covariance, number
+from takifugu.priors.kernels import MAX_COVARIANCE_ROWS, checked_covariance, number
 from takifugu.priors.prior import Prior, known_keys
 
 TruncatedKernel = Literal["squared-exponential", "exponential"]
@@ -75,9 +75,9 @@ class TruncatedGaussian(Prior):
         """
         if isinstance(entries, bool) or not isinstance(entries, int | np.integer):
             raise InvalidPrior("entries", given="is not a whole number", needed="be one")
-        if not 1 <= entries <= MOST_ENTRIES:
+        if not 1 <= entries <= MAX_COVARIANCE_ROWS:
             raise InvalidPrior(
-                "entries", given=f"is {entries}", needed=f"be from 1 to {MOST_ENTRIES:,}"
+                "entries", given=f"is {entries}", needed=f"be from 1 to {MAX_COVARIANCE_ROWS:,}"
             )
         length = number(length, "length")
         if not 0 < length < np.inf:

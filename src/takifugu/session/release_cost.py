@@ -121,8 +121,16 @@ class ReleaseCost:
     @property
     def words(self) -> str:
         """The price alone, in a few letters."""
-        at = f" at delta = {four_digits(self.delta, 'up')}" if self.delta else ""
-        return f"epsilon = {four_digits(self.alone, 'up')}{at}"
+        return self._price("epsilon", "delta")
+
+    @property
+    def symbols(self) -> str:
+        """The same with ε and δ, for a page."""
+        return self._price("ε", "δ")
+
+    def _price(self, epsilon: str, delta: str) -> str:
+        at = f" at {delta} = {four_digits(self.delta, 'up')}" if self.delta else ""
+        return f"{epsilon} = {four_digits(self.alone, 'up')}{at}"
 
     @property
     def alone_words(self) -> str:
@@ -168,18 +176,23 @@ class ReleaseCost:
         return f"; {self.own.spent_words} is spent by analyst {self.own.analyst!r}"
 
     @property
-    def odds_words(self) -> str:
+    def odds_of_entry(self) -> str:
         """What it means for one entry: from this release, and from all that the budget admits.
 
         Of a release that does not fit only the latter: it is not to be had.
         """
         alone, all_of_it = odds(self.alone, self.delta), odds(self.budget, self.budget_delta)
         if not self.fits:
-            return f"for one entry: {all_of_it.words} from all that the budget admits"
+            return f"{all_of_it.words} from all that the budget admits"
         return (
-            f"for one entry: {alone.words} from this release; from all that the budget admits they"
+            f"{alone.words} from this release; from all that the budget admits they"
             f" {all_of_it.outcome}"
         )
+
+    @property
+    def odds_words(self) -> str:
+        """The same as a line that says whom it is about."""
+        return f"for one entry: {self.odds_of_entry}"
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON; exact numbers as text, and null for what is infinite."""

@@ -436,7 +436,8 @@ def plan_words(plan: Plan) -> dict[str, Any]:
     ``tone`` and the sentence ``useful``; the sentences ``error`` and ``odds``; ``notes``; ``over``,
     why it is too much, or nothing; ``most``, an ε that would be accepted in its place, and
     ``needed``, one that would make it useful and is accepted, as digits to type, or null;
-    ``confirm``, whether it is mostly noise and wants a yes.
+    ``confirm``, whether it is mostly noise and wants a yes; ``own``, how much of a budget of their
+    own the analyst has spent.
     """
     cost, useful = plan.cost, plan.usefulness
     saved = None if plan.stored else plan.saving(cost)
@@ -445,17 +446,15 @@ def plan_words(plan: Plan) -> dict[str, Any]:
     over = not cost.fits and not plan.stored
     return {
         "title": f"{plan.query.kind.replace('_', ' ')} of {visible(plan.query.title)}",
-        "cost": "nothing"
-        if plan.stored
-        else cost.words.replace("epsilon", "ε").replace("delta", "δ"),
+        "cost": "nothing" if plan.stored else cost.symbols,
         "adds": _adds(plan),
         "takes": _takes(plan),
-        "spent": cost.spent_words.partition(" is spent")[0],
+        "spent": cost.spent_of_budget,
         "verdict": useful.verdict,
         "tone": TONES[useful.verdict],
-        "useful": _after_colon(useful.words),
+        "useful": useful.explanation,
         "error": error_words(plan.error),
-        "odds": cost.odds_words.removeprefix("for one entry: "),
+        "odds": cost.odds_of_entry,
         "notes": [
             *([plan.price] if plan.stored else []),
             *plan.reads.lines,
@@ -468,7 +467,8 @@ def plan_words(plan: Plan) -> dict[str, Any]:
         "most": four_digits(cost.most, "down") if over and cost.most > 0 else None,
         "needed": str(remedy.epsilon) if needed and remedy is not None else None,
         "confirm": plan.needs_confirmation,
-    } | _own(plan)
+        "own": "" if cost.own is None else cost.own.spent_words,
+    }
 
 
 def _adds(plan: Plan) -> str:
@@ -483,21 +483,9 @@ def _takes(plan: Plan) -> str:
     cost = plan.cost
     if plan.stored:
         return "free"
-    alone = cost.words.replace("epsilon", "ε").replace("delta", "δ")
     if cost.reuse:
-        return f"adds nothing ({alone} alone)"
+        return f"adds nothing ({cost.symbols} alone)"
     if cost.marginal is None:
-        return f"{alone} alone"
-    return f"adds ε = {four_digits(cost.marginal, 'up')} ({alone.removeprefix('ε = ')} alone)"
-
-
-def _own(plan: Plan) -> dict[str, Any]:
-    own = plan.cost.own
-    if own is None:
-        return {"own": ""}
-    return {"own": own.spent_words}
-
-
-def _after_colon(words: str) -> str:
-    """The words of a verdict without the verdict, which stands beside them."""
-    return words.partition(": ")[2] or words
+        return f"{cost.symbols} alone"
+    alone = cost.symbols.removeprefix("ε = ")
+    return f"adds ε = {four_digits(cost.marginal, 'up')} ({alone} alone)"

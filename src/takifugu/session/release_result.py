@@ -338,7 +338,7 @@ class Result:
             "query": query,
             "rows read": rows,
             "price": self.price,
-            "for one entry": self.cost.odds_words.removeprefix("for one entry: "),
+            "for one entry": self.cost.odds_of_entry,
             "expected error": error_words(self.error) if self.error else "unknown",
             **known,
             "guarantee": self.guarantee,

@@ -43,8 +43,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.documents.declared import parts_from
-from takifugu.documents.reading import DocumentPart, InvalidDocument, decimal, number
+from takifugu.documents.declared import codec_of, parts_from
+from takifugu.documents.reading import DocumentPart, decimal
 from takifugu.priors import Name
 from takifugu.session.query.query import Query
 from takifugu.tables import Engine
@@ -180,7 +180,7 @@ class GroupAccuracy:
     def from_document(cls, document: Any, path: str) -> "GroupAccuracy":
         """What `describe` wrote."""
         found = DocumentPart.of(document, path)
-        low, high = found.read("range", _range)
+        low, high = found.read("range", codec_of(tuple[float, float]).read)
         return cls(low=low, high=high, **parts_from(cls, found, without=("low", "high")))
 
     @property
@@ -240,8 +240,13 @@ class Usefulness:
 
     @property
     def words(self) -> str:
-        """One line."""
-        text = f"{self.verdict}: {self._error}{self._where}"
+        """One line: the verdict, and why."""
+        return f"{self.verdict}: {self.explanation}"
+
+    @property
+    def explanation(self) -> str:
+        """What the error is beside what the answer may be, and what would make it useful."""
+        text = f"{self._error}{self._where}"
         if self.accuracy.faint:
             there = " there" if self.groups > 1 and not self.alike else ""
             ranked = self.one == "a lead"
@@ -320,12 +325,6 @@ class Usefulness:
             remedy=remedy,
             **parts_from(cls, found, without=("accuracy", "worse", "worst", "remedy")),
         )
-
-
-def _range(value: Any, path: str) -> tuple[float, float]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise InvalidDocument(path, given="is no pair", needed="be the least and the greatest")
-    return number(value[0], path), number(value[1], path)
 
 
 def judged(scales: AnswerScales, error: Mapping[str, Any]) -> Usefulness:

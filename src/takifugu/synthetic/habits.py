@@ -35,8 +35,10 @@ who does not know the countries' tastes.
 The labels of places are the paper's. The kinds and all numbers are invented.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import zip_longest
 from typing import Literal
 
@@ -46,6 +48,13 @@ from takifugu._core.numeric import Floats, Integers, frozen
 from takifugu.priors.labels import foursquare_labels
 from takifugu.priors.markov import stationary_law
 
+INVENTED = json.loads((files("takifugu.synthetic") / "habits.json").read_text(encoding="utf-8"))
+KINDS: Mapping[str, tuple[str, ...]] = {k: tuple(v) for k, v in INVENTED["kinds"].items()}
+"""Every label, by kind of place, the most popular of each kind first."""
+AFFINITY: Mapping[str, tuple[float, ...]] = {k: tuple(v) for k, v in INVENTED["affinity"].items()}
+"""The weight with which one kind of place follows another, in the order of `KINDS`."""
+COUNTRIES = tuple(INVENTED["countries"])
+"""77 countries by ISO code, the largest first; their order of size is invented."""
 MODEL = 1  # a new number when the same parameters and generator may give other rows
 
 
@@ -159,130 +168,3 @@ def _led_by_kind(taste: Floats, labels: tuple[str, ...]) -> Floats:
     affinity = np.array(list(AFFINITY.values()))
     led: Floats = affinity[kind][:, kind][None] * within[:, None, :]
     return led
-
-
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "home": (
-        "Home (private)",
-        "Residential Building (Apartment / Condo)",
-        "Neighborhood",
-        "Housing Development",
-    ),
-    "work": (
-        "Office",
-        "Building",
-        "Government Building",
-        "Professional & Other Places",
-        "Event Space",
-        "Factory",
-        "Coworking Space",
-        "City Hall",
-        "Design Studio",
-    ),
-    "study": (
-        "University",
-        "General College & University",
-        "High School",
-        "Student Center",
-    ),
-    "food": (
-        "Restaurant",
-        "Cafe",
-        "Coffee Shop",
-        "Fast Food Restaurant",
-        "Bakery",
-        "Pizza Place",
-        "Burger Joint",
-        "Diner",
-        "Chinese Restaurant",
-        "Italian Restaurant",
-        "Sandwich Place",
-        "Dessert Shop",
-        "BBQ Joint",
-        "Food Court",
-        "Sushi Restaurant",
-    ),
-    "night": (
-        "Bar",
-        "Movie Theater",
-        "Nightclub",
-        "General Entertainment",
-        "Lounge",
-    ),
-    "shop": (
-        "Mall",
-        "Grocery Store",
-        "Convenience Store",
-        "Clothing Store",
-        "Department Store",
-        "Electronics Store",
-        "Bookstore",
-        "Miscellaneous Shop",
-        "Furniture / Home Store",
-        "Women's Store",
-        "Cosmetics Shop",
-        "Mobile Phone Shop",
-        "Hardware Store",
-        "Sporting Goods Shop",
-        "Boutique",
-    ),
-    "errand": (
-        "other",
-        "Medical Center",
-        "Hospital",
-        "Bank",
-        "Salon / Barbershop",
-        "Drugstore / Pharmacy",
-        "Church",
-        "Automotive Shop",
-        "Doctor's Office",
-        "Post Office",
-        "Dentist's Office",
-        "Spa / Massage",
-    ),
-    "leisure": (
-        "Park",
-        "Gym",
-        "Gym / Fitness Center",
-        "Plaza",
-        "Other Great Outdoors",
-        "Pool",
-        "Field",
-        "Playground",
-        "Bridge",
-    ),
-    "travel": (
-        "Bus Station",
-        "Hotel",
-        "Gas Station / Garage",
-        "General Travel",
-        "City",
-    ),
-}
-"""Every label, by kind of place, the most popular of each kind first."""
-
-AFFINITY: Mapping[str, tuple[float, ...]] = {
-    #          home work stud food nigh shop erra leis trav
-    "home": (0.10, 0.20, 0.10, 0.12, 0.06, 0.12, 0.10, 0.08, 0.12),
-    "work": (0.16, 0.16, 0.02, 0.30, 0.08, 0.08, 0.06, 0.04, 0.10),
-    "study": (0.16, 0.04, 0.24, 0.24, 0.06, 0.08, 0.04, 0.08, 0.06),
-    "food": (0.14, 0.14, 0.06, 0.14, 0.14, 0.16, 0.06, 0.06, 0.10),
-    "night": (0.26, 0.04, 0.02, 0.20, 0.30, 0.04, 0.02, 0.02, 0.10),
-    "shop": (0.14, 0.04, 0.02, 0.26, 0.06, 0.28, 0.08, 0.04, 0.08),
-    "errand": (0.20, 0.12, 0.04, 0.18, 0.04, 0.18, 0.12, 0.04, 0.08),
-    "leisure": (0.22, 0.04, 0.04, 0.24, 0.08, 0.08, 0.04, 0.18, 0.08),
-    "travel": (0.12, 0.18, 0.06, 0.18, 0.06, 0.06, 0.06, 0.08, 0.20),
-}
-"""The weight with which one kind of place follows another, in the order of `KINDS`."""
-
-# fmt: off
-COUNTRIES = (
-    "TR", "US", "BR", "ID", "MX", "MY", "JP", "RU", "TH", "PH", "CL", "SG", "GB", "SA", "UA",
-    "ES", "KR", "IT", "CA", "CO", "AR", "NL", "BE", "DE", "FR", "KW", "AE", "PT", "AU", "GR",
-    "PE", "VE", "EC", "HU", "PY", "CR", "FI", "LV", "PR", "IN", "CN", "TW", "HK", "EG", "QA",
-    "SE", "AT", "CZ", "PL", "RO", "IE", "BY", "KZ", "DK", "NO", "CH", "IL", "ZA", "NZ", "VN",
-    "PA", "DO", "GT", "SV", "HN", "JO", "LB", "BH", "OM", "LT", "EE", "BG", "RS", "HR", "MA",
-    "TN", "KE",
-)
-# fmt: on
-"""77 countries by ISO code, the largest first; their order of size is invented."""

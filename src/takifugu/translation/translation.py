@@ -37,7 +37,7 @@ from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import Name
-from takifugu.translation.accounting.largest_epsilon import UNUSED, largest_within
+from takifugu.translation.accounting.largest_epsilon import UNUSED_SHARE, largest_within
 from takifugu.translation.bounds import EXACT, Binding, Bound, Cache, TransportBound, Witness
 from takifugu.translation.certify.closed import (
     group_allowance,
@@ -440,7 +440,7 @@ class Translation(ByContent, LossTranslation):
         factor = largest_within(
             lambda factor: self.cost_bound(charged(factor)).value,
             target,
-            tolerance=1e-9 if self._has_numbers else UNUSED,
+            tolerance=1e-9 if self._has_numbers else UNUSED_SHARE,
             first=first or None,
             most=most,
             nearby=nearby,

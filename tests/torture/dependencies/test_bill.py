@@ -7,7 +7,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import takifugu
@@ -58,22 +57,6 @@ def test_the_bill_of_this_environment_is_well_formed_and_complete(made: Document
     graph = {one["ref"]: one["dependsOn"] for one in made["dependencies"]}
     assert len(refs) == len(set(refs)) and len(graph) == len(made["dependencies"])
     assert {*graph, *(ref for needed in graph.values() for ref in needed)} <= set(refs)
-
-
-def test_every_package_of_the_bill_has_what_it_needs_in_the_bill(made: Document) -> None:
-    names = {part["name"] for part in made["components"]}
-    there = installed()
-    graph = {one["ref"]: set(one["dependsOn"]) for one in made["dependencies"]}
-    seen = 0
-    for part in made["components"]:
-        assert part["version"] == there[part["name"]].version
-        for needed in map(Requirement, there[part["name"]].requires or ()):
-            if needed.marker is None and part["name"] != "pgmpy":  # which has only its files here
-                name = canonicalize_name(needed.name)
-                assert name in names
-                assert any(ref.startswith(f"pkg:pypi/{name}@") for ref in graph[part["bom-ref"]])
-                seen += 1
-    assert seen > 100
 
 
 def test_what_people_need_is_required_or_optional_and_tools_are_neither(made: Document) -> None:

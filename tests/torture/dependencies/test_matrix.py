@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
-from torture.dependencies.environments import LEVELS, Environment, copied_tree, lines
+from torture.dependencies.environments import Environment, copied_tree
 from torture.dependencies.imported import imported, not_asked_for
 from torture.dependencies.matrix import (
     Outcomes,
-    cells,
     licences,
     not_reached,
     run_batch,
-    share_of,
     told_twice,
 )
 from torture.dependencies.oldest import OLDEST, constraints, lower_bound, oldest
-from torture.dependencies.pythons import answers, interpreters
 from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, pinned
-from torture.dependencies.selection import CORE, LEFT_OUT, batches, core, first
+from torture.dependencies.selection import CORE, core
 from torture.part_report import ROOT, Report
 
 pytestmark = pytest.mark.nightly
@@ -68,17 +65,6 @@ def test_a_requirement_that_is_asked_for_in_two_ways_is_refused() -> None:
         _ = twice.direct
 
 
-def test_an_interpreter_is_believed_when_it_runs_and_says_its_version(tmp_path: Path) -> None:
-    assert answers(interpreters((HERE,))[HERE]) == HERE
-    assert interpreters(("2.0",)) == {}
-    broken = tmp_path / "python3.11"
-    broken.write_text("#!/bin/sh\nexit 1\n")
-    assert answers(broken) is None  # nobody may run it
-    broken.chmod(0o755)
-    assert answers(broken) is None
-    assert answers(tmp_path / "nowhere") is None
-
-
 def test_every_package_that_people_need_has_tests_that_every_environment_runs() -> None:
     asked = Asked.read()
     needed = {one.name for extra in (ALWAYS, *RUNTIME) for one in asked.requirements[extra]}
@@ -88,55 +74,6 @@ def test_every_package_that_people_need_has_tests_that_every_environment_runs() 
         assert (ROOT / file).is_file()
         defined = [ROOT / file, *(ROOT / "tests" / "contracts").glob("*.py")]
         assert any(f"def {name}" in path.read_text(encoding="utf-8") for path in defined)
-
-
-def test_the_batches_are_all_tests_once_and_the_core_first() -> None:
-    drawn = [file for batch in batches(np.random.default_rng(1)) for file in batch]
-    every = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")}
-    files = [test for test in drawn if "::" not in test]
-    assert set(files) == {file for file in every if not file.startswith(LEFT_OUT)}
-    assert len(drawn) == len(set(drawn))
-    begun = batches(np.random.default_rng(1))
-    assert next(begun) == first() and [*first(), *next(begun)] == core()
-    assert all(tests[0] in first() for tests in CORE.values())
-    assert drawn != [file for batch in batches(np.random.default_rng(2)) for file in batch]
-
-
-def test_every_python_has_every_level_once() -> None:
-    order = cells(np.random.default_rng(1), ("3.11", "3.12", "3.13"))
-    assert len(order) == len(set(order)) == 9
-    assert order[:2] == [("3.11", "oldest"), ("3.13", "newest")]
-    assert sorted(cells(np.random.default_rng(1), ("3.11",))) == [
-        ("3.11", level) for level in sorted(LEVELS)
-    ]
-
-
-@pytest.mark.parametrize("uv", [True, False])
-def test_an_environment_is_made_with_the_constraints_of_its_level(uv: bool) -> None:
-    for level, file in LEVELS.items():
-        _, ours, pgmpy = lines(Path("python3.12"), Path("made"), level, uv=uv)
-        for line in (ours, pgmpy):
-            given = [line[at + 1] for at, word in enumerate(line) if word == "-c"]
-            assert given == ([] if file is None else [file.relative_to(ROOT).as_posix()])
-        assert ours[-2] == "-e" and ours[-1].startswith(".[dev,tables")
-
-
-def test_every_environment_that_can_be_installed_gets_its_share() -> None:
-    left, install, shares = 1300.0, 90.0, []
-    for waiting in reversed(range(9)):
-        left -= install
-        shares.append(share_of(left, install, waiting))
-        left -= shares[-1]
-    assert shares == pytest.approx([(1300 - 9 * 90) / 9] * 9)
-    assert share_of(100.0, 90.0, 3) == 0.0
-
-
-def test_the_copy_of_the_sources_has_all_of_them_and_nothing_else(tmp_path: Path) -> None:
-    tree = copied_tree(tmp_path / "tree")
-    for name in ("pyproject.toml", "src/takifugu/py.typed", "tests/torture/__init__.py", ".ci/run"):
-        assert (tree / name).read_bytes() == (ROOT / name).read_bytes()
-    names = {path.name for path in tree.rglob("*")}
-    assert not names & {".git", ".venv", "out", "__pycache__", ".mypy_cache", "dist"}
 
 
 PLANTED = """

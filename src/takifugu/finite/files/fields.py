@@ -5,15 +5,17 @@ kind needed or raises an `InvalidFile` that names the place.
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from takifugu._core.numeric import LEAST, Floats, distribution
 from takifugu._core.toml import TomlSection
 from takifugu.errors import InvalidFile, Malformed
 
+T = TypeVar("T")
 LONGEST_NAME = 1000  # a dataset of many cells, named as text, still fits
 DEEPEST_LABEL = 4
 _FRACTION = re.compile(r"\s*([+-]?[0-9]{1,60})\s*/\s*([0-9]{1,60})\s*")
@@ -26,6 +28,10 @@ class FileSection(TomlSection):
     def has(self, key: str) -> bool:
         """Whether ``key`` is given."""
         return key in self.content
+
+    def read(self, key: str, convert: Callable[[Any, str], T]) -> T:
+        """The value of ``key``, converted."""
+        return convert(self.get(key), self.at(key))
 
     def one_of(self, ways: Sequence[str], *, purpose: str) -> str:
         """The one key of ``ways`` that is given; an error for none or several."""
@@ -202,7 +208,23 @@ def flag(part: FileSection, key: str) -> bool:
     return value
 
 
-def placed(error: Malformed, place: str) -> InvalidFile:
-    """An error of the library as an error of the file."""
-    field = f"{place}, {error.field}" if place else error.field
-    return InvalidFile(field, given=error.given, needed=error.needed)
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Make errors of the library errors of the file, at this place."""
+    try:
+        yield
+    except InvalidFile:
+        raise
+    except Malformed as error:
+        field = f"{place}, {error.field}" if place else error.field
+        raise InvalidFile(field, given=error.given, needed=error.needed) from None
+
+
+def unlike(value: str, others: Iterable[str], part: FileSection, what: str) -> None:
+    """Refuse the name of a table that another of its kind has."""
+    if value in others:
+        raise part.wrong(
+            "name",
+            given=f"is {shown(value)}, as that of another {what}",
+            needed="be a name of its own",
+        )

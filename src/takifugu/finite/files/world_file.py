@@ -12,9 +12,14 @@ from takifugu._core.numeric import Floats, distribution
 from takifugu._core.toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
-from takifugu.finite.files.datasets_section import Datasets, read_datasets
+from takifugu.finite.files.datasets_section import (
+    Datasets,
+    NamedSecrets,
+    read_datasets,
+    read_pairs,
+    read_secrets,
+)
 from takifugu.finite.files.fields import FileSection
-from takifugu.finite.files.secrets_section import NamedSecrets, read_pairs, read_secrets
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Between, Explicit, Knowledge
@@ -35,18 +40,9 @@ def read_mechanisms(
     mechanisms: list[FiniteMechanism] = []
     claims: list[float | None] = []
     for part in doc.parts(file, "mechanism"):
-        try:
+        with doc.placed(part.place):
             mechanism = _mechanism(part, datasets)
-        except InvalidFile:
-            raise
-        except Malformed as error:
-            raise doc.placed(error, part.place) from None
-        if mechanism.name in [other.name for other in mechanisms]:
-            raise InvalidFile(
-                part.at("name"),
-                given=f"is {doc.shown(mechanism.name)}, as that of another mechanism",
-                needed="be a name of its own",
-            )
+        doc.unlike(mechanism.name, [other.name for other in mechanisms], part, "mechanism")
         mechanisms.append(mechanism)
         claims.append(_claim(part))
     if not mechanisms:
@@ -57,9 +53,9 @@ def read_mechanisms(
 def _claim(part: FileSection) -> float | None:
     if not part.has("claim"):
         return None
-    claim = doc.number(part.get("claim"), part.at("claim"))
+    claim = part.read("claim", doc.number)
     if claim < 0:
-        raise InvalidFile(part.at("claim"), given=f"is {claim:g}", needed="be 0 or more")
+        raise part.wrong("claim", given=f"is {claim:g}", needed="be 0 or more")
     return claim
 
 
@@ -77,7 +73,7 @@ def _mechanism(part: FileSection, datasets: Datasets) -> FiniteMechanism:
         table, outputs = _noisy_count(part, datasets)
     else:
         known = " or ".join(map(repr, KINDS))
-        raise InvalidFile(part.at("kind"), given=f"is {doc.shown(kind)}", needed=f"be {known}")
+        raise part.wrong("kind", given=f"is {doc.shown(kind)}", needed=f"be {known}")
     return FiniteMechanism(datasets.universe, table, outputs, name)
 
 
@@ -98,8 +94,8 @@ def _written(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[Hasha
 
 def _complete(table: Floats, rows: int, part: FileSection, of: str) -> Floats:
     if len(table) != rows:
-        raise InvalidFile(
-            part.at("rows"),
+        raise part.wrong(
+            "rows",
             given=f"has {len(table)} rows",
             needed=f"have one for each of the {rows} {of}",
         )
@@ -138,9 +134,7 @@ def _outputs(part: FileSection, rows: list[Any]) -> tuple[Hashable, ...]:
         keys = [key for row in rows if isinstance(row, dict) for key in row]
         longest = max((len(row) for row in rows if isinstance(row, list)), default=0)
         if keys and longest:
-            raise InvalidFile(
-                part.at("rows"), given="mix lists and tables", needed="go with `outputs` then"
-            )
+            raise part.wrong("rows", given="mix lists and tables", needed="go with `outputs` then")
         outputs = tuple(dict.fromkeys(doc.name(k, place) for k in keys)) or tuple(range(longest))
     if not outputs or len({doc.text(output) for output in outputs}) != len(outputs):
         raise InvalidFile(place, given="are none, or alike", needed="be different texts")
@@ -160,9 +154,9 @@ def _randomised_response(
     tables = datasets.needs_tables(part.place)
     k = tables.shape[column]
     if k < 2:
-        raise InvalidFile(part.at("entry"), given="has one value only", needed="have two or more")
+        raise part.wrong("entry", given="has one value only", needed="have two or more")
     if part.one_of(("epsilon", "truth"), purpose="strength") == "truth":
-        truth = doc.probability(part.get("truth"), part.at("truth"))
+        truth = part.read("truth", doc.probability)
         lie = (1 - truth) / (k - 1)
     else:
         shrink = float(np.exp(-_epsilon(part, most=300)))
@@ -199,10 +193,10 @@ def _noisy_count(part: FileSection, datasets: Datasets) -> tuple[Floats, tuple[H
 
 def _epsilon(part: FileSection, *, most: float) -> float:
     """The strength of the noise; one so large that a probability would round to 0 is refused."""
-    epsilon = doc.number(part.get("epsilon"), part.at("epsilon"))
+    epsilon = part.read("epsilon", doc.number)
     if not 0 < epsilon <= most:
-        raise InvalidFile(
-            part.at("epsilon"), given=f"is {epsilon:g}", needed=f"be above 0 and at most {most:g}"
+        raise part.wrong(
+            "epsilon", given=f"is {epsilon:g}", needed=f"be above 0 and at most {most:g}"
         )
     return epsilon
 
@@ -217,17 +211,12 @@ def read_priors(
     if file.one_of(("prior", "knowledge"), purpose="priors") == "knowledge":
         protected = {secret for pair in pairs for secret in (pair.left, pair.right)}
         return _knowledge(file, datasets, secrets, protected)
-    priors = tuple(_prior(part, datasets) for part in doc.parts(file, "prior"))
+    parts = doc.parts(file, "prior")
+    priors = tuple(_prior(part, datasets) for part in parts)
+    for place, (part, prior) in enumerate(zip(parts, priors, strict=True)):
+        doc.unlike(prior.name, [other.name for other in priors[:place]], part, "prior")
     if not priors:
         raise InvalidFile("prior", given="is empty", needed="hold at least one prior")
-    names = [prior.name for prior in priors]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InvalidFile(
-                f"prior {i + 1}, name",
-                given=f"is {doc.shown(name)}, as that of another prior",
-                needed="be a name of its own",
-            )
     return priors
 
 
@@ -238,25 +227,20 @@ def _prior(part: FileSection, datasets: Datasets) -> Explicit:
     place = part.at(way)
     value = part.get(way)
     universe = datasets.universe
-    try:
+    with doc.placed(part.place):
         match way:
             case "uniform":
                 if not doc.flag(part, "uniform"):
                     raise InvalidFile(place, given="is false", needed="be true, or left out")
-                return Explicit.uniform(universe, name=name)
+                law = Explicit.uniform(universe).probability
             case "independent":
                 tables = datasets.needs_tables(place)
-                return Explicit.independent(tables, _marginals(value, place, datasets), name=name)
-            case "chain":
-                return Explicit(universe, _chain(value, place, datasets), name)
-            case "rows":
-                return Explicit(universe, _rows(value, place, datasets), name)
+                law = Explicit.independent(tables, _marginals(value, place, datasets)).probability
             case _:
-                return Explicit(universe, _joint(value, place, datasets), name)
-    except InvalidFile:
-        raise
-    except Malformed as error:
-        raise doc.placed(error, part.place) from None
+                law = {"chain": _chain, "rows": _rows, "probability": _joint}[way](
+                    value, place, datasets
+                )
+        return Explicit(universe, law, name)
 
 
 def _joint(value: Any, place: str, datasets: Datasets) -> Floats:
@@ -280,10 +264,8 @@ def _rows(value: Any, place: str, datasets: Datasets) -> Floats:
         part.only(("dataset", "p"))
         dataset = datasets.find(part.get("dataset"), part.at("dataset"))
         if dataset in weights:
-            raise InvalidFile(
-                part.at("dataset"), given="was named before", needed="be named in one row"
-            )
-        weights[dataset] = doc.probability(part.get("p"), part.at("p"))
+            raise part.wrong("dataset", given="was named before", needed="be named in one row")
+        weights[dataset] = part.read("p", doc.probability)
     return _law(weights, place, datasets)
 
 
@@ -345,17 +327,13 @@ def _knowledge(
         part.only(("secret", "event", "coefficients", "low", "high"))
         secret = secrets.find(part.get("secret"), part.at("secret"))
         if secret not in protected:
-            raise InvalidFile(
-                part.at("secret"),
+            raise part.wrong(
+                "secret",
                 given=f"is {str(secret)!r}, which no pair has",
                 needed="be in one",
             )
-        try:
+        with doc.placed(part.place):
             line = _line(part, datasets, secrets)
-        except InvalidFile:
-            raise
-        except Malformed as error:
-            raise doc.placed(error, part.place) from None
         about[secret] = (*about.get(secret, ()), line)
     return Knowledge(datasets.universe, tuple(about.items()))
 
@@ -373,8 +351,8 @@ def _line(part: FileSection, datasets: Datasets, secrets: NamedSecrets) -> Betwe
     if part.one_of(("event", "coefficients"), purpose="event") == "coefficients":
         return Between(
             _coefficients(part.get("coefficients"), part.at("coefficients"), datasets),
-            doc.number(part.get("low"), part.at("low")),
-            doc.number(part.get("high"), part.at("high")),
+            part.read("low", doc.number),
+            part.read("high", doc.number),
         )
     if not part.has("low") and not part.has("high"):
         raise InvalidFile(part.place, given="has no 'low' and no 'high'", needed="have one of them")
@@ -382,7 +360,7 @@ def _line(part: FileSection, datasets: Datasets, secrets: NamedSecrets) -> Betwe
     high = doc.number(part.content.get("high", 1), part.at("high"))
     for key, bound in (("low", low), ("high", high)):
         if not 0 <= bound <= 1:
-            raise InvalidFile(part.at(key), given=f"is {bound:g}", needed="be between 0 and 1")
+            raise part.wrong(key, given=f"is {bound:g}", needed="be between 0 and 1")
     event = part.get("event")
     if isinstance(event, list):
         event = {"datasets": event}
@@ -459,12 +437,8 @@ def parse_world(content: bytes | str, *, form: Form) -> WorldFile:
         )
     file = FileSection(doc.table(_parsed(data, form), "file"), "")
     file.only(WORLD_KEYS)
-    try:
+    with doc.placed(""):
         return _assembled(file)
-    except InvalidFile:
-        raise
-    except Malformed as error:
-        raise doc.placed(error, "") from None
 
 
 def _parsed(data: bytes, form: Form) -> Any:
@@ -491,8 +465,8 @@ def _assembled(file: FileSection) -> WorldFile:
 
 def _unsupported(file: FileSection) -> Literal["refuse", "skip"]:
     value = file.content.get("unsupported", "refuse")
-    if value == "refuse":
-        return "refuse"
-    if value == "skip":
-        return "skip"
-    raise InvalidFile("unsupported", given=f"is {doc.shown(value)}", needed='be "refuse" or "skip"')
+    if value not in ("refuse", "skip"):
+        raise InvalidFile(
+            "unsupported", given=f"is {doc.shown(value)}", needed='be "refuse" or "skip"'
+        )
+    return "skip" if value == "skip" else "refuse"

@@ -19,7 +19,7 @@ for, each with two outputs: all those that reveal nothing by themselves, in pair
 fractions.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
@@ -199,20 +199,30 @@ def _answered(tables: Tables, kept: Sequence[Fraction], dataset: int, output: in
 def _worst_of_runs(
     laws: Sequence[ComparedLaws], rows: Rows, runs: int
 ) -> tuple[Exact, tuple[int, ...]]:
-    """The largest ratio of probabilities of outputs seen together, and those outputs."""
+    """The largest ratio of probabilities of outputs of several runs, and those outputs."""
+    outputs = combinations_with_replacement(range(len(rows[0])), runs)
+    return _worst_outputs(laws, [rows] * runs, outputs)[:2]
+
+
+def _worst_outputs(
+    laws: Sequence[ComparedLaws], mechanisms: Sequence[Rows], listed: Iterable[tuple[int, ...]]
+) -> tuple[Exact, tuple[int, ...], ComparedLaws | None]:
+    """The largest ratio of probabilities of ``listed`` outputs seen together, these, and where."""
     worst: Exact = Fraction(1)
-    seen: tuple[int, ...] = (0,) * runs
-    for outputs in combinations_with_replacement(range(len(rows[0])), runs):
-        joint = [prod((row[o] for o in outputs), start=Fraction(1)) for row in rows]
-        for one in laws:
-            left = sum((p * joint[d] for d, p in one.left.items()), Fraction(0))
-            right = sum((p * joint[d] for d, p in one.right.items()), Fraction(0))
-            if left == 0:
-                continue
+    seen: tuple[int, ...] = (0,) * len(mechanisms)
+    where = None
+    for outputs in listed:
+        each = [[row[o] for row in rows] for rows, o in zip(mechanisms, outputs, strict=True)]
+        joint = [prod(factors, start=Fraction(1)) for factors in zip(*each, strict=True)]
+        for law in laws:
+            left, right = (
+                sum((p * joint[d] for d, p in side.items() if joint[d]), Fraction(0))
+                for side in (law.left, law.right)
+            )
             ratio: Exact = left / right if right else inf
-            if ratio > worst:
-                worst, seen = ratio, outputs
-    return worst, seen
+            if left and ratio > worst:
+                worst, seen, where = ratio, outputs, law
+    return worst, seen, where
 
 
 def _differences(laws: Sequence[ComparedLaws], size: int) -> list[list[Fraction]]:
@@ -285,10 +295,7 @@ class FunctionPair:
     @property
     def rows(self) -> tuple[tuple[tuple[Fraction, ...], ...], ...]:
         """``[function][dataset][output]``: their likelihoods, which are all 0 or 1."""
-        return tuple(
-            tuple((Fraction(1 - output), Fraction(output)) for output in function)
-            for function in self.functions
-        )
+        return tuple(map(_likelihood, self.functions))
 
 
 def search_deterministic_attack(world: World) -> FunctionPair | None:
@@ -306,16 +313,22 @@ def search_deterministic_attack(world: World) -> FunctionPair | None:
             limit=MOST_DATASETS,
         )
     laws = compared_laws(world)
-    silent = [f for f in _functions(world) if _worst_of_functions(laws, (f,))[0] == 1]
+    silent = [f for f in _functions(world) if _worst_of_runs(laws, _likelihood(f), 1)[0] == 1]
     found: FunctionPair | None = None
     for one, other in combinations(silent, 2):
-        together, seen, law = _worst_of_functions(laws, (one, other))
+        both = [_likelihood(one), _likelihood(other)]
+        together, seen, law = _worst_outputs(laws, both, product((0, 1), repeat=2))
         if together > (1 if found is None else found.together) and law is not None:
             found = FunctionPair(
                 (function_name(world, one), function_name(world, other)), (one, other),
                 (Fraction(1), Fraction(1)), together, (seen[0], seen[1]), world.pairs[law.pair],
             )  # fmt: skip
     return found
+
+
+def _likelihood(function: Function) -> Rows:
+    """``[dataset][output]``: all 0 or 1."""
+    return tuple((Fraction(1 - output), Fraction(output)) for output in function)
 
 
 def function_name(world: World, function: Function) -> str:
@@ -347,30 +360,3 @@ def _parities(world: World) -> Iterator[tuple[tuple[object, ...], Function]]:
         for columns in combinations(range(len(tables.entries)), size):
             parity = tables.codes[:, list(columns)].sum(axis=1) % 2
             yield tuple(tables.entries[j] for j in columns), tuple(parity.tolist())
-
-
-def _worst_of_functions(
-    laws: Sequence[ComparedLaws], functions: Sequence[Function]
-) -> tuple[Exact, tuple[int, ...], ComparedLaws | None]:
-    """The largest ratio of probabilities of outputs seen together, those outputs, and where."""
-    worst: Exact = Fraction(1)
-    seen: tuple[int, ...] = (0,) * len(functions)
-    where = None
-    for outputs in product((0, 1), repeat=len(functions)):
-        agrees = _agreeing(functions, outputs)
-        for law in laws:
-            left, right = _mass(law.left, agrees), _mass(law.right, agrees)
-            if left == 0:
-                continue
-            ratio: Exact = left / right if right else inf
-            if ratio > worst:
-                worst, seen, where = ratio, outputs, law
-    return worst, seen, where
-
-
-def _agreeing(functions: Sequence[Function], outputs: Sequence[int]) -> Callable[[int], bool]:
-    return lambda d: all(f[d] == output for f, output in zip(functions, outputs, strict=True))
-
-
-def _mass(law: Law, agrees: Callable[[int], bool]) -> Fraction:
-    return sum((p for d, p in law.items() if agrees(d)), Fraction(0))

@@ -108,65 +108,35 @@ def coupling(laws: ComparedLaws, edges: Collection[Edge]) -> Mapping[Edge, Fract
     A flow from the left to the right law that carries everything, found by augmenting paths:
     shortest ones, so that it ends also with fractions (Edmonds and Karp).
     """
-    ahead: dict[int, list[int]] = {d: [e for e in laws.right if (d, e) in edges] for d in laws.left}
+    ahead = {d: [e for e in laws.right if (d, e) in edges] for d in laws.left}
+    left, right = dict(laws.left), dict(laws.right)  # what is not carried yet
     flow: dict[Edge, Fraction] = {}
-    while True:
-        path = _augmenting(laws, ahead, flow)
-        if path is None:
-            break
-        room = _room(laws, path, flow)
-        for place, (left, right) in enumerate(path):
-            flow[left, right] = flow.get((left, right), Fraction(0)) + (
-                -room if place % 2 else room
-            )
+    while (path := _augmenting(ahead, flow, left, right)) is not None:
+        first, last = path[0][0], path[-1][1]
+        amount = min([left[first], right[last], *(flow[edge] for edge in path[1::2])])
+        for place, edge in enumerate(path):
+            flow[edge] = flow.get(edge, Fraction(0)) + (-amount if place % 2 else amount)
+        left[first] -= amount
+        right[last] -= amount
     return flow if sum(flow.values()) == 1 else None
 
 
 def _augmenting(
-    laws: ComparedLaws, ahead: Mapping[int, list[int]], flow: Mapping[Edge, Fraction]
+    ahead: Mapping[int, list[int]], flow: Mapping[Edge, Fraction], left: Law, right: Law
 ) -> list[Edge] | None:
-    """Edges of a path to more flow: along, back, along, …; None if there is none."""
-    came: dict[tuple[bool, int], int | None] = {}
-    queue: deque[tuple[bool, int]] = deque()
-    for d in laws.left:
-        if _spare(laws.left, d, flow, side=0) > 0:
-            came[True, d] = None
-            queue.append((True, d))
+    """A shortest path to more flow, along an edge, back on one, along, …; None if there is none."""
+    queue = deque([(d, e)] for d in ahead if left[d] for e in ahead[d])
+    visited = set[int]()
     while queue:
-        on_left, here = queue.popleft()
-        if not on_left and _spare(laws.right, here, flow, side=1) > 0:
-            return _traced(came, here)
-        nexts = (
-            ahead[here]
-            if on_left
-            else [d for d in laws.left if flow.get((d, here), Fraction(0)) > 0]
-        )
-        for other in nexts:
-            if (not on_left, other) not in came:
-                came[not on_left, other] = here
-                queue.append((not on_left, other))
+        path = queue.popleft()
+        end = path[-1][1]
+        if right[end]:
+            return path
+        if end not in visited:
+            visited.add(end)
+            carriers = (d for d in ahead if flow.get((d, end), 0) > 0)
+            queue += ([*path, (d, end), (d, e)] for d in carriers for e in ahead[d])
     return None
-
-
-def _traced(came: Mapping[tuple[bool, int], int | None], end: int) -> list[Edge]:
-    path: list[Edge] = []
-    on_left, here = False, end
-    while (before := came[on_left, here]) is not None:
-        path.append((here, before) if on_left else (before, here))
-        on_left, here = not on_left, before
-    return path[::-1]
-
-
-def _room(laws: ComparedLaws, path: list[Edge], flow: Mapping[Edge, Fraction]) -> Fraction:
-    ends = (
-        _spare(laws.left, path[0][0], flow, side=0),
-        _spare(laws.right, path[-1][1], flow, side=1),
-    )
-    return min(*ends, *(flow[edge] for edge in path[1::2])) if len(path) > 1 else min(ends)
-
-
-def _spare(law: Law, dataset: int, flow: Mapping[Edge, Fraction], *, side: int) -> Fraction:
-    return law[dataset] - sum((f for edge, f in flow.items() if edge[side] == dataset), Fraction(0))
 
 
 def odds_of_runs(world: World, rows: Sequence[Sequence[Fraction]], runs: int) -> Exact:

@@ -1,1 +1,1 @@
-"""The kinds of query, one module each; `takifugu.session.query_planner` lists them."""
+"""The kinds of query, one module each; `takifugu.session.plans` lists them."""

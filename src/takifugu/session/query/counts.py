@@ -227,10 +227,14 @@ class CountQuery(NumberQuery):
 
     def exact(self, engine: Engine) -> Integers:
         """``[by]``."""
+        return np.asarray(self._listed(engine).sum(axis=-1))
+
+    def _listed(self, engine: Engine) -> Integers:
+        """``[by, label]``: the counts of the labels that are listed."""
         counted = engine.histogram((*self.by, self.column), self.rows.scope)
-        labels = frozenset(self.values)
-        chosen = [value in labels for value in engine.keys(self.column)]
-        return self._in_scope(engine, counted.counts[..., chosen].sum(axis=-1))
+        listed = frozenset(self.values)
+        chosen = [value in listed for value in engine.keys(self.column)]
+        return self._in_scope(engine, counted.counts[..., chosen])
 
 
 @dataclass(frozen=True)
@@ -272,10 +276,7 @@ class CountsQuery(CountQuery):
 
     def exact(self, engine: Engine) -> Integers:
         """``[by, label]``."""
-        counted = engine.histogram((*self.by, self.column), self.rows.scope)
-        listed = frozenset(self.values)
-        chosen = [value in listed for value in engine.keys(self.column)]
-        return self._in_scope(engine, counted.counts[..., chosen])
+        return self._listed(engine)
 
 
 @dataclass(frozen=True)

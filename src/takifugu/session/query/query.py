@@ -56,6 +56,7 @@ from takifugu.tables.engine import MOST_CELLS
 
 Axes = tuple[tuple[str, tuple[Name, ...]], ...]  # the name of each axis and the keys along it
 DeclaredKeys = Callable[[str], Sequence[Name] | None]
+P = TypeVar("P", Category, Amount)
 RANGE_PARTS = 4  # numbers are to be told to this part of their range
 DROWNED = 5  # times its size: an error of a count or a share that leaves next to nothing of it
 CONFIDENCE = 0.95
@@ -293,48 +294,36 @@ class Query(ABC):
 
 def labels_of(declaration: Declaration, kind: str, column: str) -> Category:
     """The protected column of labels that a query counts; if it is none, what to ask instead."""
-    found = _protected(declaration, column)
-    if isinstance(found, Category):
-        return found
-    known = [c.column for c in declaration.protected if isinstance(c, Category)]
-    if found is None:
-        raise InvalidQuery(
-            column,
-            given="is not a protected column of labels",
-            needed=one_of(known, column) if known else "be declared with labels",
-        )
-    others = f", or {kind} of {' or '.join(known)}" if known else ""
-    raise InvalidQuery(
-        column,
-        given=f"holds numbers, and {kind} counts labels",
-        needed=f"be asked for by sum, mean or quantile{others}",
-        reason="numbers",
-    )
+    return _column_of(declaration, kind, column, Category)
 
 
 def numbers_of(declaration: Declaration, kind: str, column: str) -> Amount:
     """The protected column of numbers that a query reads; if it is none, what to ask instead."""
-    found = _protected(declaration, column)
-    if isinstance(found, Amount):
+    return _column_of(declaration, kind, column, Amount)
+
+
+def _column_of(declaration: Declaration, kind: str, column: str, wanted: type[P]) -> P:
+    labels = wanted is Category
+    known = [c.column for c in declaration.protected if isinstance(c, wanted)]
+    found = next((c for c in declaration.protected if c.column == column), None)
+    if isinstance(found, wanted):
         return found
-    known = [c.column for c in declaration.protected if isinstance(c, Amount)]
     if found is None:
+        how = f"be declared with {'labels' if labels else 'bounds'}"
         raise InvalidQuery(
             column,
-            given="is not a protected column of numbers",
-            needed=one_of(known, column) if known else "be declared with bounds",
+            given=f"is not a protected column of {'labels' if labels else 'numbers'}",
+            needed=one_of(known, column) if known else how,
         )
+    holds, reads = ("numbers", "counts labels") if labels else ("labels", "is about numbers")
+    kinds = "sum, mean or quantile" if labels else "histogram, proportions, count, counts or top_k"
     others = f", or {kind} of {' or '.join(known)}" if known else ""
     raise InvalidQuery(
         column,
-        given=f"holds labels, and {kind} is about numbers",
-        needed=f"be asked for by histogram, proportions, count, counts or top_k{others}",
-        reason="labels",
+        given=f"holds {holds}, and {kind} {reads}",
+        needed=f"be asked for by {kinds}{others}",
+        reason=holds,
     )
-
-
-def _protected(declaration: Declaration, column: str) -> Category | Amount | None:
-    return next((c for c in declaration.protected if c.column == column), None)
 
 
 def own_columns(declared: tuple[str, ...], *ours: str) -> tuple[str, ...]:

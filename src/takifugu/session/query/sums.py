@@ -56,14 +56,10 @@ from takifugu.tables import Engine
 
 
 @dataclass(frozen=True)
-class SumQuery(NumberQuery):
-    """The sum of a column of bounded numbers, in whole steps."""
+class BoundedQuery(NumberQuery):
+    """A query that adds up a column of bounded numbers, and is charged by their distance."""
 
-    kind: ClassVar[str] = "sum"
     by_distance: ClassVar[bool] = True
-    answer: ClassVar[str] = "a sum"
-    summary: ClassVar[str] = "the sum of {column}{by}"
-    question: ClassVar[str] = "What do the numbers of {column} add up to{each}?"
 
     def check(self, declaration: Declaration) -> None:
         """The column must hold bounded numbers."""
@@ -77,14 +73,33 @@ class SumQuery(NumberQuery):
             low, high = min(low, Fraction(0)), max(high, Fraction(0))
         return Bounds(low, high, amount.step)
 
+    def unit_cost(self, values: Values) -> Cost:
+        """How far two numbers are apart: a change moves the sum by that many steps, and no more."""
+        return values[self.column].sum()
+
+    def unit(self, engine: Engine) -> Fraction:
+        """One step."""
+        return engine.declaration.amount(self.column).step
+
+    def units(self, engine: Engine) -> Units:
+        """The unit of the answer, in each group."""
+        unit, groups = self.unit(engine), prod(len(keys) for _, keys in self.groups(engine))
+        return Units(unit.numerator, [unit.denominator] * groups)
+
+
+@dataclass(frozen=True)
+class SumQuery(BoundedQuery):
+    """The sum of a column of bounded numbers, in whole steps."""
+
+    kind: ClassVar[str] = "sum"
+    answer: ClassVar[str] = "a sum"
+    summary: ClassVar[str] = "the sum of {column}{by}"
+    question: ClassVar[str] = "What do the numbers of {column} add up to{each}?"
+
     def sensitivity(self, declaration: Declaration) -> Sensitivity:
         """The width of the bounds, in steps, in one group."""
         width = self.bounds(declaration).width
         return Sensitivity(self.kind, l1=width, l2_squared=width**2, linf=width)
-
-    def unit_cost(self, values: Values) -> Cost:
-        """How far two numbers are apart: a change moves the sum by that many steps, and no more."""
-        return values[self.column].sum()
 
     @classmethod
     def stored_axes(
@@ -98,10 +113,6 @@ class SumQuery(NumberQuery):
     def exact(self, engine: Engine) -> Integers:
         """``[by]``, in steps."""
         return self._in_scope(engine, engine.sums(self.column, self.by, self.rows.scope).units)
-
-    def unit(self, engine: Engine) -> Fraction:
-        """One step."""
-        return self._step(engine)
 
     def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:
         """Noise on a sum of steps."""
@@ -119,12 +130,6 @@ class SumQuery(NumberQuery):
         """The sums that were drawn, in steps."""
         step = self._step(engine)
         return [round(Fraction(total) / step) for total in answer]
-
-    def units(self, engine: Engine) -> Units:
-        """One step."""
-        step = self._step(engine)
-        groups = prod(len(keys) for _, keys in self.groups(engine))
-        return Units(step.numerator, [step.denominator] * groups)
 
     def ranges(self, engine: Engine) -> Ranges:
         """Each row adds what its bounds allow, and nothing where a missing value is dropped."""
@@ -307,7 +312,7 @@ def declared_sums(
 
 
 @dataclass(frozen=True)
-class WeightedSumQuery(SumQuery):
+class WeightedSumQuery(BoundedQuery):
     """A weighted sum of a column of bounded numbers.
 
     Attributes:
@@ -331,15 +336,6 @@ class WeightedSumQuery(SumQuery):
         """The same with the weights that a policy declares."""
         weights = declared.by_key(declaration)
         return replace(self, name=name, weighted_by=declared.by, weights=weights)
-
-    @classmethod
-    def stored_axes(
-        cls,
-        query: Mapping[str, Any],  # noqa: ARG003
-        keys: DeclaredKeys,  # noqa: ARG003
-    ) -> None:
-        """Stored numbers are in common units of the weights, which the declaration lacks."""
-        return
 
     @property
     def title(self) -> str:
@@ -429,24 +425,6 @@ class WeightedSumQuery(SumQuery):
     def unit(self, engine: Engine) -> Fraction:
         """One step, times the common unit of the weights."""
         return super().unit(engine) * self._common
-
-    def with_noise(self, noise: Noise, engine: Engine) -> Mechanism:  # noqa: ARG002
-        """The noise itself: the answer is drawn in whole units."""
-        return noise
-
-    def noise(self, mechanism: Any) -> Noise:
-        """The noise itself."""
-        found: Noise = mechanism
-        return found
-
-    def drawn(self, answer: list[Any], engine: Engine) -> list[int | None]:  # noqa: ARG002
-        """What was drawn: whole units."""
-        return answer
-
-    def units(self, engine: Engine) -> Units:
-        """The unit of the answer."""
-        unit, groups = self.unit(engine), prod(len(keys) for _, keys in self.groups(engine))
-        return Units(unit.numerator, [unit.denominator] * groups)
 
     def ranges(self, engine: Engine) -> Ranges:
         """Each row adds its weight times what its bounds allow: by the public rows of each key."""

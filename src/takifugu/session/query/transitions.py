@@ -5,7 +5,7 @@ column, on joint states of several columns, on households, and for people in a f
 all other rows fixed, a change of this column in one row moves the counts by at most `TRANSITIONS`,
 and a change of the row's other columns moves nothing; so the cost is ε·[u≠v] of this column, at
 every row, the supremum over what its neighbours hold. A prior without an order cannot serve it:
-`takifugu.session.query_planner.refuse_unserved`.
+`takifugu.session.plans.refuse_unserved`.
 
 *Groups.* ``by`` must be constant in the rows of each entity that are read, which is a public fact
 and is checked before anything is paid: all steps of an entity are then in one group. A step is

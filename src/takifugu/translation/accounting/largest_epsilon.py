@@ -6,24 +6,29 @@ import numpy as np
 
 from takifugu._core.exact import require_finite
 
-TRIALS = 40  # evaluations after which a search stops
-TINIEST = 1e-300  # a smaller ε is not tried
-ESTIMATES = 16  # between two evaluations
-PATIENCE = 3  # evaluations in which the bracket must be halved
-NEARLY = 1e-9  # a relative difference at which estimates stop
-HOPELESS = 1e-9  # share of the target below which no ε is tried
-UNUSED = 1e-6  # the share of a target that may be left unused
-BEYOND = (1.0, 0.75, 0.5)  # of what is missing, in logarithms, where a jump may be passed
-GUIDED = 2  # evaluations around the last one up to which an estimate says where to go
-NEAR = 4.0  # the largest quotient of ε through whose losses a polynomial is drawn
-CLOSE, FINER = 1e-3, 5  # evaluations once this share is left: a bound may jump by more than UNUSED
+MAX_EVALUATIONS = 40  # evaluations after which a search stops
+LEAST_TRIED_EPSILON = 1e-300  # a smaller ε is not tried
+MAX_ESTIMATES = 16  # between two evaluations
+HALVING_PATIENCE = 3  # evaluations in which the bracket must be halved
+ESTIMATE_PRECISION = 1e-9  # a relative difference at which estimates stop
+LEAST_TARGET_SHARE = 1e-9  # share of the target below which no ε is tried
+UNUSED_SHARE = 1e-6  # the share of a target that may be left unused
+JUMP_SHARES = (1.0, 0.75, 0.5)  # of what is missing, in logarithms, where a jump may be passed
+MAX_GUIDED_EVALUATIONS = (
+    2  # evaluations around the last one up to which an estimate says where to go
+)
+MAX_EPSILON_QUOTIENT = 4.0  # the largest quotient of ε through whose losses a polynomial is drawn
+CLOSE, FINER = (
+    1e-3,
+    5,
+)  # evaluations once this share is left: a bound may jump by more than UNUSED_SHARE
 
 
 def largest_within(
     loss: Callable[[float], float],
     target: float,
     *,
-    tolerance: float = UNUSED,
+    tolerance: float = UNUSED_SHARE,
     first: float | None = None,
     most: float | None = None,
     nearby: Callable[[float], Callable[[float], float] | None] | None = None,
@@ -38,7 +43,9 @@ def largest_within(
     a smooth loss. One that jumps is left after a few more, and some ε beyond the jump.
     """
     require_finite(target, "target")
-    if target * HOPELESS < np.finfo(np.float64).tiny:  # so small that quotients are not exact
+    if (
+        target * LEAST_TARGET_SHARE < np.finfo(np.float64).tiny
+    ):  # so small that quotients are not exact
         return 0.0
     top = float(target if most is None else most)
     proven, lost, above = 0.0, target, top
@@ -47,7 +54,7 @@ def largest_within(
     points: list[tuple[float, float]] = []  # ε and loss
     widths: list[float] = []  # of the bracket, in logarithms
     finer = FINER
-    for _ in range(TRIALS):
+    for _ in range(MAX_EVALUATIONS):
         now = loss(trial)
         if now <= target:
             proven, lost = trial, now
@@ -57,7 +64,7 @@ def largest_within(
             above = trial
         if abs(now - target) <= CLOSE * target or above <= proven * (1 + CLOSE):
             finer -= 1
-        if above <= proven * (1 + tolerance) or above < target * HOPELESS:
+        if above <= proven * (1 + tolerance) or above < target * LEAST_TARGET_SHARE:
             break
         if proven and finer <= 0:
             break
@@ -65,16 +72,19 @@ def largest_within(
         if np.isfinite(now) and now > 0:
             points.append((trial, now))
             aim = _interpolated(points, wanted)
-            around = sum(1 / NEAR < epsilon / trial < NEAR for epsilon, _ in points)
-            estimate = None if nearby is None or around > GUIDED else nearby(trial)
+            around = sum(
+                1 / MAX_EPSILON_QUOTIENT < epsilon / trial < MAX_EPSILON_QUOTIENT
+                for epsilon, _ in points
+            )
+            estimate = None if nearby is None or around > MAX_GUIDED_EVALUATIONS else nearby(trial)
             if estimate is not None:
                 aim = _estimated(estimate, trial, now, wanted, aim)
         middle = np.sqrt(proven) * np.sqrt(above) if proven else above / 4
-        widths.append(float(np.log(above / max(proven, target * HOPELESS))))
-        stuck = len(widths) > PATIENCE and widths[-1] > widths[-1 - PATIENCE] / 2
+        widths.append(float(np.log(above / max(proven, target * LEAST_TARGET_SHARE))))
+        stuck = len(widths) > HALVING_PATIENCE and widths[-1] > widths[-1 - HALVING_PATIENCE] / 2
         trial = float(aim if proven < aim < above and not stuck else middle)
     if 0 < lost < target * (1 - CLOSE):  # a bound that jumps may be lower again further up
-        for share in BEYOND:
+        for share in JUMP_SHARES:
             trial = min(float(proven * (target / lost) ** share), top)
             if loss(trial) <= target:
                 return trial
@@ -94,7 +104,10 @@ def _interpolated(points: Sequence[tuple[float, float]], wanted: float) -> float
         return epsilon * (wanted / now)
     slope = float(np.log(others[0][1] / now) / np.log(others[0][0] / epsilon))
     straight = float(epsilon * (wanted / now) ** (1 / min(max(slope, 0.2), 5.0)))
-    used = [(epsilon, now), *(p for p in others if 1 / NEAR < p[0] / epsilon < NEAR)][:4]
+    used = [
+        (epsilon, now),
+        *(p for p in others if 1 / MAX_EPSILON_QUOTIENT < p[0] / epsilon < MAX_EPSILON_QUOTIENT),
+    ][:4]
     if len(used) == 1:
         return straight
     at = [e for e, _ in used]
@@ -112,7 +125,7 @@ def _interpolated(points: Sequence[tuple[float, float]], wanted: float) -> float
 
     bent = straight
     power = 1 / min(max(slope, 0.5), 2.0)
-    for _ in range(ESTIMATES):
+    for _ in range(MAX_ESTIMATES):
         value = ratio(bent)
         if not value > 0:
             return straight
@@ -133,9 +146,9 @@ def _estimated(
         return first
     points = [(known, loss)]
     trial = first
-    for _ in range(ESTIMATES):
+    for _ in range(MAX_ESTIMATES):
         now = loss * (estimate(trial) / base)
-        if not 0 < now < np.inf or abs(now / wanted - 1) < NEARLY:
+        if not 0 < now < np.inf or abs(now / wanted - 1) < ESTIMATE_PRECISION:
             break
         if any(trial == e or now == value for e, value in points):
             break
@@ -158,7 +171,7 @@ def largest_by_bracket(
     if above <= 0:
         return high
     widths, side = [np.inf] * 3, 0
-    while high - low > tolerance * high and high > TINIEST:
+    while high - low > tolerance * high and high > LEAST_TRIED_EPSILON:
         width = high - low
         if width > widths[0] / 2 or not above < np.inf:
             trial = float(np.sqrt(low) * np.sqrt(high)) if low > 0 else high / 16

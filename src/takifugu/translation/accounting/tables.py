@@ -31,7 +31,7 @@ from takifugu.translation.translation import Method, Translation
 from takifugu.visible import four_digits
 
 Progress = Callable[[int, int], None]  # points done, of about how many
-KIND = "translation-table"
+TABLE_KIND = "translation-table"
 DEFAULT_SHARE = 0.02  # by how much neighbouring points may differ
 MAX_FILLING_ROUNDS = 6  # of filling gaps in which the loss rose faster than foreseen
 FORESEEN_STEEPENING = 1.1  # the next step is assumed to be this much steeper than the last
@@ -130,7 +130,7 @@ class TranslationTable(ByContent, LossTranslation):
     def save(self, path: Path | str) -> None:
         """Write the table as JSON, with its own fingerprint; whole or not at all."""
         document = {
-            "kind": KIND,
+            "kind": TABLE_KIND,
             "about": self.about,
             "epsilon": self.epsilon.tolist(),
             "loss": [value if np.isfinite(value) else "infinity" for value in self._losses],
@@ -390,6 +390,6 @@ def _transported(translation: Translation, grid: Iterable[float]) -> Iterator[tu
 
 def _document(path: Path) -> dict[str, Any]:
     document = read_json(path, needed="be a readable table")
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise InvalidFile(str(path), given="is not a table", needed=f"be of kind {KIND!r}")
+    if not isinstance(document, dict) or document.get("kind") != TABLE_KIND:
+        raise InvalidFile(str(path), given="is not a table", needed=f"be of kind {TABLE_KIND!r}")
     return document

@@ -17,7 +17,7 @@ from takifugu._core.numeric import Floats, frozen
 from takifugu.costs.cost import Cost
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.gaussian import Gaussian, secret_distance
-from takifugu.priors.prior import LONGEST
+from takifugu.priors.prior import MAX_LENGTH
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import EXACT, Binding, Bound, TransportBound, Witness
 from takifugu.translation.certify.closed import gdp_delta, gdp_epsilon, gdp_rho, mixed_epsilon
@@ -124,7 +124,7 @@ def secret_entries(prior: Gaussian, secrets: Secrets) -> tuple[int, ...] | None:
     known = []
     for entry in secrets.entries:
         inside = isinstance(entry, int) and entry >= 0
-        if not inside or int(entry) >= (prior.length or LONGEST):
+        if not inside or int(entry) >= (prior.length or MAX_LENGTH):
             raise UnsoundRequest(
                 f"the secrets name the entry {entry!r:.60}, which the prior does not have; its"
                 f" entries are 0, 1, … to {'no end' if prior.length is None else prior.length - 1}",

@@ -11,7 +11,7 @@ from takifugu.errors import InvalidPrior, Malformed
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import Bound, TransportBound, Witness
 from takifugu.translation.certify.boxes import (
     BoxSide,
     backward_boxes,
@@ -20,7 +20,6 @@ from takifugu.translation.certify.boxes import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     LARGE,
     bound,
@@ -31,14 +30,13 @@ from takifugu.translation.certify.flow import (
 )
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.certify.stars import even_star, star_of
-from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.chain_entries import ChainBound, joined
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
+from takifugu.translation.models.chain_entries import ChainBound
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
 from takifugu.translation.search.couplings import improve
-from takifugu.translation.search.fixed_point import fixed_point
+from takifugu.translation.search.fixed_point import UnboundedLosses, fixed_point
 from takifugu.translation.search.groups import pair_mask
-from takifugu.translation.search.unbounded_losses import UnboundedLosses
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 FEW_STATES = 12  # beyond which only 8 of them are walked
@@ -108,8 +106,7 @@ class IntervalTransport(ChainBound):
         if chain.start == "stationary":
             losses = np.minimum(losses, self._group_steps(upper))
         worst = int(np.argmax(losses))
-        binding = Binding(*(joined(chain.states, side) for side in self._sides[worst]))
-        return Bound(float(losses[worst]), binding)
+        return Bound(float(losses[worst]), self._binding(worst, None))
 
     def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
         """The sides ahead and behind, for a star that is at least the cost."""

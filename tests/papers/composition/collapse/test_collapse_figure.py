@@ -1,7 +1,5 @@
 """The figure of a collapse shows the exact law and the posterior."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -22,28 +20,3 @@ def test_the_bars_are_the_exact_law_and_the_line_the_posterior(number: int) -> N
     place = trace.truth.index(True) if trace.exclusive else 0
     probabilities = [step.posterior[place] for step in trace.steps]
     assert line.tolist() == [float(p if trace.truth[place] else 1 - p) for p in probabilities]
-
-
-def test_secrets_whose_lines_coincide_are_one_line_that_says_for_how_many_it_stands() -> None:
-    built, rng = example(2, 4), np.random.default_rng(0)
-    trace = trace_attack(built, 5, rng=rng)
-    left, _ = collapse_figure("t", trace, built.waiting(), simulate(built, 500, rng=rng)).axes
-    lines = {
-        tuple(float(s.posterior[i] if true else 1 - s.posterior[i]) for s in trace.steps)
-        for i, true in enumerate(trace.truth)
-    }
-    drawn = [line for line in left.lines if np.size(line.get_xdata()) == len(trace.steps)]
-    assert len(drawn) == len(lines) < len(trace.statements)
-    legend = left.get_legend()
-    assert legend is not None
-    said = [text.get_text() for text in legend.get_texts()]
-    assert len(said) == len(lines) + (trace.revealed_at is not None)
-
-
-def test_drawing_leaves_no_global_state() -> None:
-    built, rng = example(1, 4), np.random.default_rng(0)
-    collapse_figure(
-        "title", trace_attack(built, 5, rng=rng), built.waiting(), simulate(built, 500, rng=rng)
-    )
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or not pyplot.get_fignums()

@@ -1,29 +1,22 @@
 """The conceptual figures show what was computed, at its place."""
 
 from itertools import product
-from math import log
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from takifugu.errors import UnsoundRequest
 from takifugu.papers.composition.tables_and_figures.concept_figures import (
-    CAPTIONS,
     LikelihoodVectors,
     best_quilt,
-    concept_figures,
     likelihood_figure,
     likelihood_vectors,
     quilt_figure,
 )
-from takifugu.papers.composition.tables_and_figures.figure_writing import write_svg_and_png
 from tests.oracles import baselines as oracle
 from tests.oracles import finite as finite_oracle
 from tests.oracles import nfc as nfc_oracle
 from tests.raising import raises
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(figure: object) -> list[str]:
@@ -144,41 +137,9 @@ def test_the_quilt_is_what_enumeration_finds(
         assert found.single[j] == pytest.approx(alone, abs=1e-9)
 
 
-def test_the_drawn_quilt_is_on_both_sides_and_to_scale() -> None:
-    found = best_quilt(np.array([[0.8, 0.2], [0.2, 0.8]]), 25, 1.0)
-    assert len(found.quilt) == 2
-    apart = [abs(j - found.best.node) for j in found.quilt]
-    assert found.influence == pytest.approx(sum(log((1 + 0.6**d) / (1 - 0.6**d)) for d in apart))
-    above, below = quilt_figure(found).axes
-    (places,) = (one.get_offsets() for one in above.collections)
-    assert np.asarray(places)[:, 0].tolist() == list(range(25))
-    heights = [bar.get_height() for bar in below.patches]  # type: ignore[attr-defined]
-    assert heights == pytest.approx(found.single.tolist())
-    shown = [one.get_text() for one in below.texts]
-    assert len(shown) == 1
-    assert "0.3117" in shown[0]
-    assert "0.07648" in shown[0]
-    names = [one.get_text() for one in above.texts if one.get_text()]
-    assert names.count("$X_Q$, the quilt") == 2  # set with subscripts, not underscores
-    assert f"$X_{{{found.best.node}}}$, the secret" in names
-
-
 def test_a_quilt_on_one_side_and_none_at_all_are_drawn() -> None:
     none = best_quilt(np.array([[0.99, 0.01], [0.01, 0.99]]), 4, 0.5)
     assert none.quilt == ()
     assert none.influence == pytest.approx(0, abs=1e-12)
     assert list(none.nearby) == [0, 1, 2, 3]
     assert quilt_figure(none).axes
-
-
-@pytest.mark.nightly
-def test_figures_are_the_same_every_time(tmp_path: Path) -> None:
-    files = [
-        [p for name, one in concept_figures().items() for p in write_svg_and_png(one, folder, name)]
-        for folder in (tmp_path / "one", tmp_path / "two")
-    ]
-    assert [path.name for path in files[0]] == [
-        f"{name}{end}" for name, end in product(CAPTIONS, (".svg", ".png"))
-    ]
-    for first, second in zip(*files, strict=True):
-        assert first.read_bytes() == second.read_bytes()

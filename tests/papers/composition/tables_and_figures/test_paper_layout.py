@@ -1,8 +1,5 @@
 """Printed numbers stand beside ours where they belong; calibrated ones are in no agreement."""
 
-import csv
-import io
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from takifugu.papers.composition.tables_and_figures.paper_tables import (
     tables,
 )
 from takifugu.papers.composition.tables_and_figures.print_agreement import (
-    SHEETS,
     agreement_lines,
     agreements,
     all_beside_print,
@@ -34,12 +30,10 @@ from takifugu.papers.composition.tables_and_figures.print_agreement import (
 from takifugu.papers.composition.tables_and_figures.table_formats import (
     Entry,
     ResultTable,
-    latex_text,
 )
 from tests.papers.composition import synthetic_cells
 from tests.papers.composition.latex import compiled
 from tests.papers.composition.synthetic_cells import CALIBRATED, PAPER_ROWS
-from tests.papers.composition.tables_and_figures.test_paper_tables import FORMATS, Counter
 
 PAPER_SIZE = synthetic_cells.about(rows=PAPER_ROWS, calibrated=CALIBRATED)
 
@@ -99,17 +93,6 @@ def test_printed_numbers_belong_to_the_papers_data_and_to_a_world_of_its_size(
     assert sum(bool(e.printed and e.difference) for e in entries) == 144 * belong
 
 
-def test_the_columns_are_those_of_the_paper(made: tuple[ResultTable, ...]) -> None:
-    mechanisms = [("Ours-Exp", False), ("MQM, split budget", False), ("Ours-Exp", True),
-                  ("MQM, split budget", True)]  # fmt: skip
-    for table, sheet in zip(made, SHEETS, strict=True):
-        assert [(group.mechanism, group.uncertain) for group in table.groups] == mechanisms
-        assert list(table.columns) == [metric.heading for metric in sheet.metrics]
-        assert [row.epsilon for row in table.rows] == ["0.5", "1", "2", "3", "4", "5"]
-    calibrated = [group.calibrated for table in made for group in table.groups]
-    assert calibrated == [{0, 1, 2}, *[set()] * 7]
-
-
 def test_every_number_stands_beside_the_printed_one_with_the_difference(
     made: tuple[ResultTable, ...],
 ) -> None:
@@ -123,14 +106,6 @@ def test_every_number_stands_beside_the_printed_one_with_the_difference(
     assert (l1.mean, l1.printed, l1.difference) == ("780", "765", "+15")
     for off, difference in ((-0.02, "−2.0"), (0.0, "0.0")):
         assert entries_of(layouts(PAPER_SIZE, printed_cells(off))[0])[0].difference == difference
-
-
-def test_the_better_of_two_is_bold_where_both_measure_the_same(
-    made: tuple[ResultTable, ...],
-) -> None:
-    for table in made:
-        best = [entry.best for entry in entries_of(table)]
-        assert best == ([True] * 3 + [False] * 3) * 2 * len(table.rows)
 
 
 def test_calibrated_columns_and_what_follows_from_them_are_in_no_agreement() -> None:
@@ -197,46 +172,6 @@ def test_a_column_is_calibrated_by_mechanism_prior_and_metric() -> None:
     assert agreement_lines(about, ()) == ()
 
 
-def test_every_format_has_every_number(made: tuple[ResultTable, ...]) -> None:
-    for table in made:
-        rows = list(csv.DictReader(io.StringIO(table.csv())))
-        assert len(rows) == 72
-        entries = entries_of(table)
-        for row, entry in zip(rows, entries, strict=True):
-            assert (row["mean"], row["half"], row["printed"]) == (
-                entry.mean, entry.half, entry.printed,
-            )  # fmt: skip
-            assert float(row["difference"]) == float(entry.difference.replace("−", "-"))
-        calibrated = sum(len(group.calibrated) for group in table.groups)
-        assert sum(int(row["calibrated"]) for row in rows) == 6 * calibrated
-        for write in FORMATS[::2]:
-            text = write(table)
-            assert all(entry.mean in text and entry.printed in text for entry in entries)
-        counter = Counter()
-        counter.feed(table.html())
-        assert not counter.open and counter.seen["td"] == 6 * 3 * 12
-
-
-def test_every_format_says_that_data_is_simulated(made: tuple[ResultTable, ...]) -> None:
-    paper = layouts(synthetic_cells.about(origin="paper"), synthetic_cells.cells())
-    for write in FORMATS:
-        assert all("SIMULATED DATA" in write(table) for table in made)
-        assert not any("SIMULATED DATA" in write(table) for table in paper)
-
-
-def test_markdown_rows_are_equally_long(made: tuple[ResultTable, ...]) -> None:
-    for table in made:
-        lines = [ln for ln in table.markdown().splitlines() if ln.startswith("|")]
-        assert len(lines) == 2 + 6 * 3 and {ln.count("|") for ln in lines} == {15}
-
-
-def test_what_was_not_measured_is_left_empty() -> None:
-    some = tuple(c for c in printed_cells() if (c.mechanism, c.epsilon) != ("Ours-Exp", 2.0))
-    table = layouts(PAPER_SIZE, some)[0]
-    assert [e is None for e in table.rows[2].entries] == [True, False] * 2
-    assert all(write(table) for write in FORMATS)
-
-
 def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
     results = Results((PAPER_SIZE, synthetic_cells.about("other")),
                       (*printed_cells(), *synthetic_cells.cells("other")))  # fmt: skip
@@ -247,13 +182,3 @@ def test_both_layouts_are_written_and_compile(tmp_path: Path) -> None:
         assert {f"world-{sheet}-beside-print{end}" for end in (".md", ".csv", ".tex")} <= names
     assert not any("other" in name and "print" in name for name in names)
     compiled(tmp_path / "all.tex")
-
-
-def test_latex_has_as_many_columns_as_it_says(made: tuple[ResultTable, ...]) -> None:
-    for table in made:
-        text = table.latex()
-        assert rf"\begin{{tabular}}{{cl{'c' * 12}}}" in text
-        rows = [ln for ln in text.splitlines() if re.match(r"[0-9.]* ?& (ours|printed|diff)", ln)]
-        assert len(rows) == 18
-        assert all(len(re.findall(r"(?<!\\)&", ln)) == 13 for ln in rows)
-    assert latex_text("†") == r"\dag{}"

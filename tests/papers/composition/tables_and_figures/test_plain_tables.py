@@ -16,10 +16,8 @@ from takifugu.papers.composition.appendix_page import (
     HEADS,
     NOT_APPLICABLE,
     STORED,
-    STYLES,
     TABLED,
     TABLED_OTHERS,
-    baseline_figure,
     baseline_table,
     definition_document,
     definition_table,
@@ -116,22 +114,6 @@ def test_baselines_that_do_not_apply_have_no_number() -> None:
     assert "GK16 applies to 0 of" in fitted.caption
 
 
-def test_no_line_of_the_figure_is_hidden() -> None:
-    """Lines that agree differ in width and dashes, and every bound is in the legend."""
-    figure = baseline_figure(stored_chains(STORED))
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [*STYLES, "applies no further"]
-    assert set(STYLES) == set(METHODS)
-    assert len({style[:3] for style in STYLES.values()}) == len(METHODS)
-    left, right = figure.axes
-    assert left.get_ylim() == right.get_ylim()
-    for axes in (left, right):
-        assert axes.get_title()
-        assert axes.get_xlabel()
-    assert "nats" in left.get_ylabel()
-    assert "logarithmic" in left.get_ylabel()
-
-
 def test_the_appendix_of_a_run_without_figures_is_its_fitted_chains(tmp_path: Path) -> None:
     def progress(*_: object) -> None:
         raise AssertionError("nothing is computed")
@@ -145,19 +127,3 @@ def test_the_appendix_of_a_run_without_figures_is_its_fitted_chains(tmp_path: Pa
         *(f"tables/baselines-fitted.{end}" for end in ("md", "csv", "tex")),
     ]
     assert read_chain_allowances(some.files[0]) == fitted
-
-
-@pytest.mark.nightly
-def test_the_whole_appendix(tmp_path: Path) -> None:
-    from takifugu.papers.composition.experiments.compared_chains import write_chain_allowances
-
-    made = stored_chains(STORED)
-    known = (*made.equal, *made.unequal, *made.published)
-    write_chain_allowances(known, tmp_path / "work" / "baselines.json")
-    steps: list[str] = []
-    written = write_appendix(tmp_path, [], lambda what, *_: steps.append(what), concepts=True)
-    assert set(steps) == {"definitions"}
-    assert len(written.drawings) == 3
-    assert [table.key for table in written.tables] == ["definitions", "baselines"]
-    assert all(path.stat().st_size > 0 for path in written.files)
-    assert len(written.files) == 1 + 3 * 2 + 2 * 3

@@ -8,14 +8,13 @@ theorem does not apply there is no number, and nothing takes its place.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from takifugu import __version__
 from takifugu._core.numeric import Floats
+from takifugu.documents.declared import NullFloat, from_document, to_document
 from takifugu.errors import InvalidFile, InvalidPrior
 from takifugu.papers.composition.baselines.chain_laws import group_to_dp
 from takifugu.papers.composition.baselines.gk16 import gk16_norm, gk16_to_dp
@@ -89,7 +88,7 @@ class ChainAllowances:
     length: int
     epsilon: float
     allowed: Mapping[str, float | None]
-    norm: float
+    norm: NullFloat
 
 
 def binary(p: float, q: float) -> ComparedChain:
@@ -212,10 +211,7 @@ def _parted(rows: tuple[ChainAllowances, ...]) -> ComparedChains:
 
 def write_chain_allowances(rows: Sequence[ChainAllowances], path: Path) -> None:
     """Comparisons as a JSON file, with the version that made them."""
-    listed = [
-        {**vars(row), "allowed": dict(row.allowed), "norm": None if row.norm == inf else row.norm}
-        for row in rows
-    ]
+    listed = [to_document(row) for row in rows]
     document = {"format": FORMAT, "version": __version__, "chains": listed}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(document, path, indent=1)
@@ -227,25 +223,10 @@ def read_chain_allowances(path: Path, *, any_version: bool = False) -> tuple[Cha
         document = read_json(path, needed="be a file of comparisons")
         if not any_version and (document["format"], document["version"]) != (FORMAT, __version__):
             return ()
-        return tuple(map(_read_row, document["chains"]))
+        return tuple(from_document(ChainAllowances, row) for row in document["chains"])
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidFile(
             path.name,
             given="is not a file of comparisons",
             needed="be one that `takifugu reproduce` wrote; remove it, and it is made again",
         ) from error
-
-
-def _read_row(row: Mapping[str, Any]) -> ChainAllowances:
-    allowed = {
-        method: None if row["allowed"][method] is None else float(row["allowed"][method])
-        for method in METHODS
-    }
-    return ChainAllowances(
-        str(row["name"]),
-        int(row["states"]),
-        int(row["length"]),
-        float(row["epsilon"]),
-        allowed,
-        inf if row["norm"] is None else float(row["norm"]),
-    )

@@ -28,7 +28,7 @@ from paired differences.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -106,28 +106,13 @@ def planned(epsilon: float, labels: int, groups: int) -> Selection:
     return plan_top_k(labels, K, groups, loss=Pure(epsilon)).mechanism
 
 
-def _peeled(epsilon: float, labels: int, groups: int) -> Selection:
-    del groups
-    return peeling(epsilon, K, labels)
-
-
-def _split(epsilon: float, labels: int, groups: int) -> Selection:
-    del groups
-    return split_over_bars(epsilon, K, labels)
-
-
-def _vector(epsilon: float, labels: int, groups: int) -> Selection:
-    del groups
-    return one_per_bar(epsilon, K, labels)
-
-
 CONTENDERS: Mapping[str, Contender] = MappingProxyType(
     {
         TAKIFUGU: Contender("exact", planned),
-        OURS_EXP: Contender("curve", _peeled),
-        MQM_VECTOR: Contender("quilts", _vector),
-        MQM_SPLIT: Contender("quilts", _split),
-        GROUP_DP: Contender("group", _peeled),
+        OURS_EXP: Contender("curve", lambda e, labels, _: peeling(e, K, labels)),
+        MQM_VECTOR: Contender("quilts", lambda e, labels, _: one_per_bar(e, K, labels)),
+        MQM_SPLIT: Contender("quilts", lambda e, labels, _: split_over_bars(e, K, labels)),
+        GROUP_DP: Contender("group", lambda e, labels, _: peeling(e, K, labels)),
     }
 )
 
@@ -186,35 +171,30 @@ def run(
     )
     finished = FinishedCells(folder / f"cells-{prepared.key}.jsonl")
     names = {place: identity(prepared, *place, repetitions, rng_seed) for place in places}
-    rivals: tuple[tuple[bool, float], Mapping[str, Trial]] | None = None
+
+    @lru_cache(maxsize=1)
+    def rivals(uncertain: bool, epsilon: float) -> Mapping[str, Trial]:
+        runners = (
+            calibrated_at(rival, prepared, allowed, epsilon, uncertain=uncertain)
+            for rival in RIVALS
+        )
+        trials = (trial(prepared, runner, repetitions, rng_seed) for runner in runners)
+        return dict(zip(RIVALS, trials, strict=True))
+
     for done, (name, uncertain, epsilon) in enumerate(places):
         mark = names[name, uncertain, epsilon]
         if finished.get(mark) is None:
-            if rivals is None or rivals[0] != (uncertain, epsilon):
-                runners = {
-                    rival: calibrated_at(rival, prepared, allowed, epsilon, uncertain=uncertain)
-                    for rival in RIVALS
-                }
-                rivals = (
-                    (uncertain, epsilon),
-                    {
-                        rival: trial(prepared, runner, repetitions, rng_seed)
-                        for rival, runner in runners.items()
-                    },
-                )
-            finished.add(
-                mark,
-                cell(
-                    prepared,
-                    allowed,
-                    name,
-                    epsilon,
-                    uncertain=uncertain,
-                    rivals=rivals[1],
-                    repetitions=repetitions,
-                    rng_seed=rng_seed,
-                ),
+            one = cell(
+                prepared,
+                allowed,
+                name,
+                epsilon,
+                uncertain=uncertain,
+                rivals=rivals(uncertain, epsilon),
+                repetitions=repetitions,
+                rng_seed=rng_seed,
             )
+            finished.add(mark, one)
         step("mechanisms", done + 1, len(places))
     found = [finished.get(names[place]) for place in places]
     return tuple(one for one in found if one is not None)
@@ -225,12 +205,12 @@ def enough_repetitions(groups: int) -> int:
     return max(FEWEST, -(-DRAWS // groups))
 
 
+@dataclass(frozen=True, eq=False)
 class Trial:
     """The scores of a mechanism: ``[repetition, group]`` of each metric."""
 
-    def __init__(self, calibrated: CalibratedContender, found: Scores) -> None:
-        self.calibrated = calibrated
-        self.found = found
+    calibrated: CalibratedContender
+    found: Scores
 
 
 def trial(
