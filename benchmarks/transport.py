@@ -17,7 +17,7 @@ from takifugu.translation import Translation
 from takifugu.translation.accounting.tables import tabulate
 from takifugu.translation.certify.flow import bound, closed, off_diagonal
 from takifugu.translation.search.couplings import improve
-from takifugu.translation.search.unbounded_losses import unbounded_losses
+from takifugu.translation.search.fixed_point import unbounded_losses
 from tests.oracles import transport as oracle
 
 Answer = TypeVar("Answer")

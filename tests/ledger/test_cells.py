@@ -18,12 +18,14 @@ from takifugu.errors import (
     CellsChanged,
     InvalidCharge,
     LedgerConflict,
+    LedgerDamaged,
     NoBudget,
     SameRows,
     UnsoundRequest,
 )
 from takifugu.ledger import Cells, Charge, Ledger, Terms, begin_witness, open_ledger
 from takifugu.translation.protocol import LossTranslation
+from tests.contracts.ledger_people import rewritten
 from tests.ledger.charges import CELLS, DOUBLING, KNOWN, RICH, charge, count
 from tests.raising import raises
 
@@ -368,3 +370,72 @@ def test_no_row_has_lost_more_than_the_ledger_counts(
                 (total,) = ledger.lost("ward", groups=charge("0", None, [naming[row]]).groups)
                 assert lost[row] <= total.epsilon
         assert ledger.verify().sound
+
+
+FAMILY = Cells.of({"source": {"kind": "csv", "path": "ward.csv"}, "entity": "family"})
+
+
+@pytest.fixture
+def kept(folder: Path) -> Iterator[Ledger]:
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        for dataset in ("ward", "town"):
+            ledger.set_budget(dataset, 8)
+        yield ledger
+
+
+# --- which event names them ---
+
+
+def test_cells_of_one_dataset_are_counted_everywhere_and_those_of_others_are_not(
+    kept: Ledger,
+) -> None:
+    for dataset in ("ward", "town"):
+        kept.charge(charge("0.25", (0, 5), dataset=dataset), DOUBLING)
+        kept.charge(charge("0.5", (5, 9), dataset=dataset), DOUBLING)
+    kept.accept_cells("ward", FAMILY)
+    for dataset, cells in (("ward", FAMILY), ("town", CELLS)):
+        kept.charge(charge("1", (20, 30), dataset=dataset, cells=cells), DOUBLING)
+    assert kept.spent("ward", DOUBLING) == 3 and kept.spent("town", DOUBLING) == 2
+    assert kept.verify().sound
+
+
+def test_cells_are_not_merged_where_events_do_not_add_up(kept: Ledger) -> None:
+    kept.charge(charge("0.25"), DOUBLING)
+
+    def less(body: dict[str, Any]) -> None:
+        if body["kind"] == "charge":
+            body["loss"]["epsilon"] = "1/8"
+
+    rewritten(kept.name, less)
+    with raises(LedgerDamaged, reason="totals"):
+        kept.accept_cells("ward", FAMILY)
+
+
+@pytest.mark.parametrize("totals", [None, "", "0" * 63, "0" * 65])
+def test_an_event_that_names_no_totals_releases_nothing(kept: Ledger, totals: str | None) -> None:
+    def without(body: dict[str, Any]) -> None:
+        body["totals"] = totals
+
+    rewritten(kept.name, without)
+    with raises(LedgerDamaged, reason="totals"):
+        kept.charge(charge("0.25"), DOUBLING)
+
+
+# --- twins ---
+
+
+def test_a_state_of_the_data_is_compared_again_once_its_cells_have_other_names(
+    kept: Ledger,
+) -> None:
+    assert not kept.knows_data("ward", "data")
+    kept.charge(charge("0.25", sources=("path k:1", "bytes k:2")), DOUBLING)
+    assert kept.knows_data("ward", "data")
+    assert not kept.knows_data("ward", "other") and not kept.knows_data("town", "data")
+    kept.accept_cells("town", FAMILY)
+    assert kept.knows_data("ward", "data")
+    kept.accept_cells("ward", FAMILY)
+    assert not kept.knows_data("ward", "data")
+    kept.charge(charge("0.25", cells=FAMILY, sources=("path k:7", "bytes k:2")), DOUBLING)
+    assert kept.knows_data("ward", "data")
+    filed = [event.body["marks"] for event in kept.history(kind="source")]
+    assert filed == [["bytes k:2", "path k:1"], ["bytes k:2", "path k:7"]]

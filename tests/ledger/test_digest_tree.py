@@ -13,11 +13,8 @@ from takifugu.ledger.storage.digest_tree import (
     MANY_ROWS,
     MAX_LEAF_ROWS,
     Tree,
-    edited,
-    forget,
     mark_of,
     place_of,
-    row_text,
 )
 from takifugu.ledger.storage.schema import DIGESTS, create_table
 from tests.oracles.digests import _node as node_at_once
@@ -135,26 +132,3 @@ def test_a_node_that_was_edited_is_not_used(connection: Connection, size: int) -
                 connection.raw.execute(again, (path, content))
             connection.raw.execute(change, (content, path))
     assert not Tree(root=root).differing(connection, rows(texts))
-
-
-def test_a_copy_has_the_same_rows_and_changes_alone(connection: Connection) -> None:
-    texts = some(40)
-    tree = Tree(2, 10)
-    tree.put(connection, rows(texts))
-    tree.save(connection)
-    copy = tree.copied(connection, 99)
-    assert copy.root == tree.root
-    copy.put(connection, rows({"row 1": "other"}))
-    copy.save(connection)
-    assert not Tree(2, 10, tree.root).differing(connection, rows(texts))
-    assert not Tree(2, 99, copy.root).differing(connection, rows(texts | {"row 1": "other"}))
-    forget(connection)
-    with raises(LedgerDamaged, reason="totals"):
-        Tree(2, 10, tree.root).differing(connection, rows(texts))
-
-
-def test_the_text_of_a_row_names_every_column_that_is_not_empty() -> None:
-    values = {"b": "xy", "a": 10, "gone": None, "id": 3}
-    assert row_text(values, without=("id",)) == "a 2 10\nb 2 xy"
-    assert row_text({"a": "", "b": 0}) == "a 0 \nb 1 0"
-    assert "of ward" in str(edited(" of ward"))

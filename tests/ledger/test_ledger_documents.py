@@ -34,21 +34,6 @@ def told(body: dict[str, Any], **how: bool) -> dict[str, Any]:
     return event_document(Event(7, "policy", MOMENT, "ab" * 32, body), **how)
 
 
-def test_an_event_is_told_in_full() -> None:
-    found = told(BODY)
-    assert isinstance(found.pop("words"), str)
-    assert found == {
-        "seq": 7,
-        "at": "2026-01-09T12:30:00+00:00",
-        "kind": "policy",
-        "hash": "ab" * 32,
-        "actor": "olga",
-        "dataset": "ward",
-        "analyst": "ana",
-        "body": {name: BODY[name] for name in ("kind", "actor", "dataset", "analyst", "details")},
-    }
-
-
 def test_folders_are_left_out_for_those_who_are_not_told_places() -> None:
     """And nothing else of the details is; what was given is not changed."""
     assert told(BODY)["body"]["details"] == told(BODY, places=True)["body"]["details"]

@@ -1,7 +1,7 @@
-"""What a lost part of the history may have charged by value."""
+"""What a lost part of the history may have charged, and by value; by every budget there was."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import pytest
 from takifugu.costs.cost import ANY, Column, Cost
 from takifugu.costs.losses import Metric, Pure, Total
 from takifugu.errors import BudgetExceeded, UnsoundRequest
-from takifugu.ledger import Cells, Ledger, Terms, Window, accept_loss, open_ledger
+from takifugu.ledger import Anchor, Cells, Ledger, Terms, Window, accept_loss, open_ledger
+from takifugu.ledger.witnesses import lost_history
+from takifugu.ledger.witnesses.lost_history import LossTerms
 from takifugu.priors import BayesianNetwork, MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.project.owner_changes import cell_change
@@ -231,3 +233,55 @@ def test_of_several_columns_each_counts_also_where_no_translation_is_known(
 
 def of_column(column: str, epsilon: str) -> Metric:
     return Metric(Cost.of({Column(column, ANY): epsilon}))
+
+
+MICRO = Fraction(1, 10**6)
+
+
+@pytest.fixture
+def kept(folder: Path) -> Iterator[Ledger]:
+    """Two datasets with budgets, and charges of several people under several terms."""
+    with open_ledger(folder / "ward.ledger") as ledger:
+        ledger.set_budget("ward", 8)
+        ledger.set_budget("town", 6)
+        ledger.charge(charge("1/8", analyst="bob", secrets="s1"), DOUBLING)
+        ledger.set_budget("ward", 4, analyst="ana")
+        ledger.set_budget("ward", 2, analyst="bob")
+        asked = charge("1/4", analyst="ana", secrets="s1")
+        ledger.record_answer(ledger.charge(asked, DOUBLING), 7)
+        ledger.set_partition("yard", ("country",))  # which has no budget
+        yield ledger
+
+
+def test_every_account_is_counted_also_of_a_dataset_that_the_copy_does_not_know(
+    kept: Ledger,
+) -> None:
+    with kept._store.reading() as connection:
+        terms = LossTerms(
+            {"ward": DOUBLING},
+            {"new": (9, 0), "town": 7},
+            columns={"new": ("a", "b"), "ward": ("a",)},
+            costs=False,
+        )
+        content, _ = lost_history.counted(connection, Anchor(99, "c" * 64), terms)
+    each = [["9", ["column", "a", ["any"]]], ["9", ["column", "b", ["any"]]]]
+    plain = {"delta": "0", "rho": "0"}
+    expected: list[dict[str, Any]] = [
+        {"dataset": "ward", "analyst": None, "epsilon": "4", **plain},
+        {"dataset": "town", "analyst": None, "epsilon": "7", **plain},
+        {"dataset": "ward", "analyst": "bob", "epsilon": "1", **plain},
+        {"dataset": "ward", "analyst": "ana", "epsilon": "2", **plain},
+        {"dataset": "new", "analyst": None, "epsilon": "0", **plain, "costs": each},
+    ]
+    found = sorted(content["accounts"], key=str)
+    for one in (*found, *expected):
+        one.get("costs", []).sort()
+    assert found == sorted(expected, key=str)
+
+
+def test_a_loss_is_counted_on_every_backend(ledger: Ledger) -> None:
+    lost = Anchor(9, "c" * 64)
+    with ledger._store.reading() as connection:
+        content, _ = lost_history.counted(connection, lost, LossTerms({"ward": DOUBLING}))
+    whole = {"dataset": "ward", "analyst": None, "epsilon": "1", "delta": "0", "rho": "0"}
+    assert content == {"lost": {"seq": 9, "hash": "c" * 64}, "accounts": [whole]}

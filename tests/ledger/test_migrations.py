@@ -151,17 +151,6 @@ def test_a_witness_that_is_behind_is_brought_forward(
     assert witness.asked == [("read", store.identity), *due]
 
 
-def test_a_copy_that_was_set_back_is_refused_as_it_is_opened(folder: Path) -> None:
-    path, witness = folder / "a.ledger", Remembering()
-    store, _, first = prepared(path, witness)
-    store.close()
-    witness.recorded = Anchor(9, "0" * 64)
-    witness.asked.clear()
-    with raises(LedgerSetBack, reason="older", event=9):
-        prepared(path, witness)
-    assert witness.asked == [("read", store.identity)] and head_in(path) == first
-
-
 # --- an older one ---
 
 

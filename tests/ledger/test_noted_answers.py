@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,6 @@ from takifugu.errors import (
 )
 from takifugu.ledger import (
     Anchor,
-    Answer,
-    Charge,
     Event,
     Ledger,
     LostWitness,
@@ -40,38 +39,7 @@ def path(folder: Path) -> Path:
     return copied_ledger(folder)
 
 
-READS: dict[str, Callable[[Ledger, Charge], Answer | None]] = {
-    "quote": lambda ledger, asked: ledger.quote(asked, DOUBLING).answer,
-    "lookup": lambda ledger, asked: ledger.lookup(asked),
-    "reuse": lambda ledger, asked: ledger.reuse(asked, DOUBLING),
-    "earlier": lambda ledger, asked: getattr(ledger.earlier(asked), "answer", None),
-}
-
-
-@pytest.mark.parametrize("read_only", [False, True])
-@pytest.mark.parametrize("how", READS)
-def test_an_answer_is_shown_only_once_its_event_is_noted(
-    path: Path, opened: Opener, how: str, read_only: bool
-) -> None:
-    """Its writer died before the note: lost with an older copy, it would be drawn again."""
-    one, other, asked = opened(path), opened(path, read_only=read_only), charge("0.25")
-    receipt = one.charge(asked, DOUBLING, resume=True)
-    one.backup(path.with_name("without"))
-
-    with no_room_in_the_witness():
-        with pytest.raises(LedgerUnwritable):
-            one.record_answer(receipt, 1)
-        assert other.spent("ward", DOUBLING) == 1 and other.verify().witness == receipt.anchor
-        with pytest.raises(LedgerUnwritable):
-            READS[how](other, asked)
-    shown = READS[how](other, asked)
-    assert shown is not None and shown.value == 1
-    assert other.verify().witness == other.head() == shown.event
-    one.close()
-    other.close()
-    shutil.copy(path.with_name("without"), path)
-    with raises(LedgerSetBack, reason="older", event=5):
-        open_ledger(path)
+ASKED = charge("0.25", key="asked")
 
 
 def exported(ledger: Ledger) -> str:
@@ -91,6 +59,10 @@ def first_of(events: Iterator[Event]) -> str:
 
 
 VIEWS: dict[str, Callable[[Ledger], str]] = {
+    "quote": lambda ledger: str(ledger.quote(ASKED, DOUBLING).answer),
+    "lookup": lambda ledger: str(ledger.lookup(ASKED)),
+    "reuse": lambda ledger: str(ledger.reuse(ASKED, DOUBLING)),
+    "earlier": lambda ledger: str(ledger.earlier(ASKED)),
     "history": lambda ledger: str([event.body for event in ledger.history()]),
     "history of answers": lambda ledger: first_of(ledger.history(kind="answer")),
     "history of a dataset": lambda ledger: str([e.body for e in ledger.history("ward")]),
@@ -113,13 +85,14 @@ def test_a_view_shows_an_answer_only_once_its_event_is_noted(
     how: dict[str, bool],
 ) -> None:
     """Read in the history, lost with an older copy, it would be drawn again under its charge."""
-    one, other, asked = opened(path), opened(path, **how), charge("0.25")
-    receipt = one.charge(asked, DOUBLING, resume=True)
+    one, other = opened(path), opened(path, **how)
+    receipt = one.charge(ASKED, DOUBLING, resume=True)
     one.backup(path.with_name("without"))
 
     with no_room_in_the_witness():
         with pytest.raises(LedgerUnwritable):
             one.record_answer(receipt, "first")
+        assert other.spent("ward", DOUBLING) == 1 and other.verify().witness == receipt.anchor
         with pytest.raises(LedgerUnwritable):
             VIEWS[view](other)
         assert not path.with_name("export").exists()
@@ -160,7 +133,7 @@ def test_an_inspection_makes_no_record_and_shows_an_older_copy_as_it_is(
     path: Path,
 ) -> None:
     with open_ledger(path) as ledger:
-        ledger.record_answer(ledger.charge(charge("0.25"), DOUBLING), "first")
+        ledger.record_answer(ledger.charge(ASKED, DOUBLING), "first")
     shutil.copy(path, path.with_name("copy"))
     set_back(path)
     with open_ledger(path, inspect=True) as ledger:
@@ -246,3 +219,53 @@ def test_a_note_of_a_history_that_was_given_up_does_not_vouch_for_an_answer(
     assert reader.verify().witness == lost and lost.seq > answer.event.seq
     assert reader.lookup(asked) == answer
     assert reader.verify().witness == answer.event
+
+
+# --- within one moment ---
+
+
+@contextmanager
+def failed_moment(ledger: Ledger) -> Iterator[None]:
+    """A moment that an error ends."""
+    with suppress(KeyError), ledger.one_moment():
+        yield
+        raise KeyError
+
+
+@pytest.mark.parametrize("view", ["quote", "lookup", "earlier", "event", "stored", "the last"])
+def test_an_answer_is_recorded_before_it_is_shown_though_the_moment_goes_on(
+    folder: Path, opened: Opener, view: str
+) -> None:
+    path = copied_ledger(folder)
+    writer, reader = opened(path), opened(path)
+    receipt = writer.charge(ASKED, DOUBLING, resume=True)
+
+    with no_room_in_the_witness():
+        with pytest.raises(LedgerUnwritable):
+            writer.record_answer(receipt, "first")
+        with failed_moment(reader), pytest.raises(LedgerUnwritable):
+            VIEWS[view](reader)
+    with failed_moment(reader):
+        assert reader.spent("ward", DOUBLING) == 1
+        assert "first" in VIEWS[view](reader)
+        assert reader.verify().witness == reader.head()
+    assert reader.verify().witness == reader.head()
+
+
+@pytest.mark.parametrize("view", ["history", "odometer"])
+def test_events_that_are_read_one_by_one_are_a_read_of_their_own(
+    folder: Path, opened: Opener, view: str
+) -> None:
+    """Read on after the moment, they would show what a later transaction has not yet committed."""
+    ledger = opened(copied_ledger(folder))
+    views: dict[str, Callable[[], Iterator[object]]] = {
+        "history": ledger.history,
+        "odometer": lambda: ledger.odometer("ward", DOUBLING),
+    }
+    before = list(views[view]())
+    with ledger.one_moment():
+        ledger.position("ward")
+        events = iter(views[view]())
+        first = next(events)
+    ledger.charge(charge("0.5"), DOUBLING)
+    assert [first, *events] == before and len(list(views[view]())) == len(before) + 1

@@ -15,8 +15,7 @@ from takifugu.errors import UnsoundRequest
 from takifugu.priors import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation import Translation, chain_losses, unbounded_losses
-from takifugu.translation.certify.cost_levels import CostLevels
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 from takifugu.translation.search.groups import SecretSides
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises

@@ -1,4 +1,4 @@
-"""Loops that numba compiles, kept on disk where possible. Imported by need: numba loads slowly.
+"""Loops that numba compiles, kept on disk where possible; numba, which loads slowly, by need.
 
 Work on a range of numbers, shared between threads.
 """
@@ -6,8 +6,6 @@ Work on a range of numbers, shared between threads.
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
-
-import numba
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 REORDER: set[str] = {"nnan", "nsz", "reassoc"}  # lets a minimum be taken four at a time
@@ -20,6 +18,8 @@ def compiled(loop: Loop, *, fast: bool = False) -> Loop:
     source, or in the user's cache when that is read-only, or where NUMBA_CACHE_DIR says. Where none
     can be written they are compiled in every process.
     """
+    import numba
+
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = REORDER if fast else False
     try:

@@ -59,16 +59,12 @@ def to_pufferfish(translation: LossTranslation, totals: Frontier, delta: Fractio
     value = max(_translated(translation, total, delta) for total in totals)
     if len(totals) < 2 or value == math.inf or not any(t.delta or t.rho for t in totals):
         return value
-    return max(value, _jointly(translation, totals, delta))
-
-
-def _jointly(translation: LossTranslation, totals: Frontier, delta: Fraction) -> float:
-    """What totals with a δ or ρ mean together: one A and one s of the filter for all of them."""
 
     def loss(epsilon: float) -> tuple[float, float]:
         return epsilon, _of_epsilon(translation, Fraction(epsilon))
 
-    return joint_to_pufferfish(loss, totals, delta)
+    # together: one A and one s of the filter for all of them
+    return max(value, joint_to_pufferfish(loss, totals, delta))
 
 
 def spent_epsilon(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from takifugu._core.closing import Closing
 from takifugu._core.exact import Number, exactly
@@ -32,7 +32,6 @@ from takifugu.binding.prior_reading import (
 )
 from takifugu.binding.protected_values import values_of
 from takifugu.declarations import Declaration
-from takifugu.drafting import Table
 from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Anchor, Cells, Charge, Ledger, Snapshot, open_ledger
 from takifugu.ledger.charge_values import groups_body, window_body
@@ -70,6 +69,9 @@ from takifugu.translation.accounting.tables import TabledTranslation, Translatio
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
+
+if TYPE_CHECKING:
+    from takifugu.drafting import Table
 
 
 class Session(Closing):
@@ -126,7 +128,7 @@ class Session(Closing):
 
     def __init__(
         self,
-        table: Table | Engine,
+        table: "Table | Engine",
         prior: Prior | Mapping[str, Prior] | PriorTranslation,
         *,
         ledger: Ledger | str | Path,
@@ -542,8 +544,11 @@ def _refuse_types(
     table: Any, translation_table: Any, statement: Any, release: Any, progress: Any
 ) -> None:
     """Refuse what a type checker would: "no" counts as true, and would release fitted rows."""
+    tables: Any = Engine
+    if not isinstance(table, Engine):
+        from takifugu.drafting import Table as tables
     for field, value, kinds, needed in (
-        ("table", table, Table | Engine, "a table: `tf.table(…)` makes one"),
+        ("table", table, tables, "a table: `tf.table(…)` makes one"),
         ("translation_table", translation_table, TranslationTable | None, "made by `tabulate`"),
         ("statement", statement, str, "text"),
         ("release_fitted_rows", release, bool, "true or false"),
@@ -625,7 +630,7 @@ def _against_earlier_rows(
     return translation_of(given, kept, uncertainty, over=over, declaration=declaration, about=about)
 
 
-def _name(table: Table | Engine, dataset: str | None) -> str:
+def _name(table: "Table | Engine", dataset: str | None) -> str:
     if dataset is not None:
         return dataset
     if isinstance(table, Engine):

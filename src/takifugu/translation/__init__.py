@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from takifugu.translation.models.networks import network_losses as network_losses
     from takifugu.translation.protocol import LossTranslation as LossTranslation
     from takifugu.translation.rows.row_translation import RowTranslation as RowTranslation
+    from takifugu.translation.search.fixed_point import unbounded_losses as unbounded_losses
     from takifugu.translation.search.recursion import chain_losses as chain_losses
-    from takifugu.translation.search.unbounded_losses import unbounded_losses as unbounded_losses
     from takifugu.translation.translation import TranslatedLoss as TranslatedLoss
     from takifugu.translation.translation import Translation as Translation
 else:

@@ -10,8 +10,7 @@ from takifugu.translation.certify.laws import (
     row_slack,
     transition_rows,
 )
-from takifugu.translation.certify.star_walks import StarSide, within
-from takifugu.translation.certify.stars import star_of
+from takifugu.translation.certify.stars import StarSide, star_of, within
 from takifugu.translation.certify.terminals import TerminalSide
 from takifugu.translation.search.star_chains import solve
 from tests.oracles.cost_programs import chain_table, pair_loss

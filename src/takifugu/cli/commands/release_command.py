@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -217,8 +217,6 @@ def run_release(
     result), error, cost, saving, free, at, mechanism, guarantee, provenance (priors, events of the
     ledger, software); with --out also out.
     """
-    from takifugu.session.result_files import ResultFile
-
     refuse_beside(file, name, {"kind": kind, **flags, "out": out, "approval": approval})
     if file is not None:
         return release_batch(
@@ -227,7 +225,7 @@ def run_release(
     query = _planned(name, flags) if kind is None else requested(str(name), kind, flags)
     allowed = None if approval is None else _event_number(approval)
     project = the_project(folder)
-    with nullcontext() if out is None else ResultFile(out, field="--out") as target:
+    with _result_file(out) as target:
         with open_session(
             project, query.dataset, query.analyst, "releasing", backend=backend, table=not no_table
         ) as (session, spinner):
@@ -241,6 +239,15 @@ def run_release(
         _deliver(result, target, as_json)
     if warning is not None:
         echo(f"takifugu: {warning}", err=True)
+
+
+def _result_file(out: Path | None) -> "AbstractContextManager[ResultFile | None]":
+    """The file for the result, found to be writable; None if there is none."""
+    if out is None:
+        return nullcontext()
+    from takifugu.session.result_files import ResultFile
+
+    return ResultFile(out, field="--out")
 
 
 def _event_number(text: str) -> int:

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.cli.shared_options import Spinner, echo
+from takifugu.cli.shared_options import Spinner, aligned, echo
 from takifugu.costs.cost import Cost
 from takifugu.errors import SameRows
 from takifugu.fitting import FitOptions
+from takifugu.ledger import Ledger
 from takifugu.priors import MarkovChain
 from takifugu.project import Project, init_project
 from takifugu.project.budgets import budget_standings
-from takifugu.project.project_cache import reach, table_path
+from takifugu.project.project_cache import keep_table, reach, table_path
 from takifugu.reports.html_page import FactList, PageTable, Paragraphs, Part, Section, Verbatim
 from takifugu.reports.html_page import shown as cell_text
 from takifugu.session import OverBudget, Plan, Result
@@ -90,18 +91,12 @@ def _lines(part: Part) -> Iterator[str]:
         case Verbatim(text):
             yield from text.strip().splitlines()
         case FactList(pairs):
-            yield from _aligned([[name, cell_text(value)] for name, value in pairs.items()])
+            yield from aligned([[name, cell_text(value)] for name, value in pairs.items()])
         case PageTable(columns, rows):
             cells = [list(map(cell_text, row)) for row in rows[:ROWS_PRINTED]]
-            yield from _aligned([list(columns), *cells])
+            yield from aligned([list(columns), *cells])
             if len(rows) > ROWS_PRINTED:
                 yield f"… and {len(rows) - ROWS_PRINTED} more"
-
-
-def _aligned(rows: list[list[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
 
 
 DATASET = "check-ins"
@@ -210,7 +205,7 @@ def table_step(translation: Translation) -> float:
     return float(np.floor(PROBE * aim / translation.bound(PROBE).value * 2**12) / 2**12)
 
 
-def _cache_table(project: Project, translation: Translation) -> None:
+def _cache_table(project: Project, translation: Translation, ledger: Ledger) -> None:
     """Write a small table where the project keeps its own, which takes half a minute to make.
 
     Even steps of per-entry ε, as far as the budget goes. They have few bits, so that sums of them
@@ -222,8 +217,7 @@ def _cache_table(project: Project, translation: Translation) -> None:
     most = reach([Fraction(BUDGET)])
     if most is not None:
         path = table_path(project.folder, DATASET, translation, most)
-        path.parent.mkdir(exist_ok=True)
-        tabulate_at(translation, grid).save(path)
+        keep_table(tabulate_at(translation, grid), path, ledger.mark)
 
 
 def _count_separately(project: Project, session: Session) -> None:
@@ -241,8 +235,8 @@ def _translate(project: Project, record: DemoRecord) -> LossTranslation:
     """The translation at even steps of per-entry ε, as far as the budget goes."""
     with record.working("translating") as working:
         translation = project.load(DATASET).entry_translation
-        _cache_table(project, translation)
         with project.ledger() as ledger:
+            _cache_table(project, translation, ledger)
             table = project.table(DATASET, translation, ledger, progress=working)
         view: LossTranslation = translation
         if table is not None:

@@ -221,20 +221,17 @@ def verify(
         try:
             body = chain.read(row).body
             books.apply(body)
+            wrong: dict[str, str] = {}
             if not decided.allows(body):
-                message = f"event {row.seq} was charged under terms that were not accepted"
-                problems.append(Problem("terms", message, row.seq))
+                wrong["terms"] = "was charged under terms that were not accepted"
             if not answered.fits(body):
-                message = f"event {row.seq} is not the one answer to a charge before it"
-                problems.append(Problem("answer", message, row.seq))
+                wrong["answer"] = "is not the one answer to a charge before it"
             if admissions is not None:
                 problems += _overspent(admissions.misfits(books, body))
             if unfit := approved.misfit(body):
-                message = (
-                    f"event {row.seq} names approval {body['approval']}, which"
-                    f" {ApprovalRefused.WHY[unfit]}"
-                )
-                problems.append(Problem("approval", message, row.seq))
+                why = ApprovalRefused.WHY[unfit]
+                wrong["approval"] = f"names approval {body['approval']}, which {why}"
+            problems += (Problem(r, f"event {row.seq} {w}", row.seq) for r, w in wrong.items())
         except (
             *(TakifuguError, KeyError, ValueError),
             *(TypeError, AttributeError, ZeroDivisionError),

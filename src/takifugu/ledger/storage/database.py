@@ -231,14 +231,10 @@ class Statement:
         if self._row is None:
             names = [column[0] for column in cursor.description]
             self._types = tuple(self._declared.get(name, (object,)) for name in names)
-            self._row = _row_class(names)
+            self._row = namedtuple("Row", names)  # type: ignore[misc]
         if connection.sqlite and not all(map(isinstance, row, self._types)):
             raise NotAsDeclared("a row has a value that cannot have been written there")
         return self._row._make(row)
-
-
-def _row_class(names: Sequence[str]) -> Any:
-    return namedtuple("Row", names)
 
 
 def insert(table: str, *columns: str) -> Statement:
@@ -305,7 +301,9 @@ class Connections:
                 reason="timeout",
             )
         try:
-            raw = self._idle_or_new()
+            with self._lock:
+                raw = self._idle.pop() if self._idle else None
+            raw = raw or self._connect()
             sound = False
             try:
                 if begin is not None:
@@ -325,12 +323,6 @@ class Connections:
                 self._give_back(raw, sound)
         finally:
             self._room.release()
-
-    def _idle_or_new(self) -> Any:
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        return self._connect()
 
     def _give_back(self, raw: Any, sound: bool) -> None:
         """Reuse a connection; one that failed is closed, and with it all that may have failed."""

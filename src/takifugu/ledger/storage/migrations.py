@@ -160,24 +160,22 @@ def _signed(actor: str | None) -> dict[str, str]:
 
 
 def _compare(store: Store, guard: Guard) -> tuple[Anchor, Anchor | None]:
-    """The head and what is recorded of it; an error if the ledger lacks what is recorded."""
+    """The head and what is recorded of it; an error if the ledger lacks what is recorded.
+
+    So is something in the database that could change what is written or read unseen.
+    """
     recorded = guard.recorded()  # before the ledger is read: it never runs ahead of it
     with store.unguarded() as connection:
-        if not guard.lenient:
-            _refuse_foreign(connection, store)
+        for kind, name in () if guard.lenient else foreign_objects(connection):
+            if kind not in ("table", "index"):  # which `verify` reports, and which do nothing
+                raise LedgerDamaged(
+                    f"{kind} {name!r} was added to the database of ledger {store.name!r}; nothing"
+                    " was released. Find out who did so, remove it, and run `takifugu ledger"
+                    " verify`",
+                    reason="foreign",
+                )
         guard.compare(connection, recorded)
         return chain.head(connection).anchor, recorded
-
-
-def _refuse_foreign(connection: Connection, store: Store) -> None:
-    """Raise if something in the database could change what is written or read unseen."""
-    for kind, name in foreign_objects(connection):
-        if kind not in ("table", "index"):  # which `verify` reports, and which do nothing
-            raise LedgerDamaged(
-                f"{kind} {name!r} was added to the database of ledger {store.name!r}; nothing was"
-                " released. Find out who did so, remove it, and run `takifugu ledger verify`",
-                reason="foreign",
-            )
 
 
 def migrate(connection: Connection, store: Store, now: datetime, actor: str | None) -> None:

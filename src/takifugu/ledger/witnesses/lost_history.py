@@ -291,7 +291,10 @@ def _most(epsilon: Fraction, delta: Fraction, used: Used, dataset: str, terms: L
         )
     most = Total() if same else Total(epsilon)
     if costs:
-        covering_cost = _of_each(columns, epsilon) if used.every_pair(columns) else None
+        covering_cost = None
+        if used.every_pair(columns):  # ε of any change, or of a change of each of several columns
+            each = Cost.of({Column(column, ANY): epsilon for column in columns})
+            covering_cost = each if len(columns) > 1 else Cost.any(epsilon)
         if translation is not None and translation.knows_values:
             covering_cost = translation.covering_cost(epsilon)
         if covering_cost is None:
@@ -314,13 +317,6 @@ def _most(epsilon: Fraction, delta: Fraction, used: Used, dataset: str, terms: L
         return most
     rho = _above(lambda amount: limit.admits((Total().plus(Concentrated(amount)),)))
     return Total(most.epsilon, delta, rho, most.costs)
-
-
-def _of_each(columns: tuple[str, ...], epsilon: Fraction) -> Cost:
-    """ε of any change, or of a change of each of several columns."""
-    if len(columns) < 2:
-        return Cost.any(epsilon)
-    return Cost.of({Column(column, ANY): epsilon for column in columns})
 
 
 def _above(admits: Callable[[Fraction], bool]) -> Fraction:

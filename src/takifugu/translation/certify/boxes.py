@@ -19,7 +19,7 @@ transport, equals the plain step for boxes that are points, and fades as c does.
 may be p̂ or q̂, in the box or not: so they may be rounded. And q̂ − θ(q̂ − l) is computed as l +
 e^{−max c}(q̂ − l), in which nothing cancels, however large c is.
 
-**One side under star costs.** As in `takifugu.translation.certify.star_walks`, F(x, y) ≤ log t if
+**One side under star costs.** As in `takifugu.translation.certify.stars`, F(x, y) ≤ log t if
 the walk :math:`e_1 = P(x,·) − tP(y,·)`, :math:`e_{n+1} = G(e_n)P` ends with a sum of at most 0, now
 for every choice of the matrices. Carry bounds :math:`\bar e_n \ge e_n` for all of them, *and* a
 bound :math:`s_n` on the sum of :math:`e_n`: of the rows it is known that they sum to 1.
@@ -56,8 +56,7 @@ from takifugu._core.numeric import LEAST, Floats, frozen
 from takifugu._core.rounding import UNIT
 from takifugu.errors import InvalidPrior
 from takifugu.translation.certify.flow import Rows
-from takifugu.translation.certify.star_walks import MIN_SHARED_WORK
-from takifugu.translation.certify.stars import Star
+from takifugu.translation.certify.stars import MIN_SHARED_WORK, Star
 
 LARGEST_RAY = 100.0  # a longer ray is left to other bounds
 LEAST_PROBABILITY = 1e-151  # and so is a smaller positive probability

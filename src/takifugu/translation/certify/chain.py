@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import Booleans, Floats, Integers, distribution, frozen
 from takifugu.errors import InvalidPrior
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     Flows,
     Stretch,
@@ -46,6 +45,7 @@ from takifugu.translation.certify.laws import (
     row_slack,
     transition_rows,
 )
+from takifugu.translation.entry_costs import CostLevels
 
 Tables = tuple[tuple[Floats, ...], Integers]  # the different ones, and which one follows each step
 

@@ -23,7 +23,7 @@ prove: **T_x(F) ≤ F is enough**, for any flows (`RepeatedStep.proves`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from numpy.typing import NDArray
 from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu._core.rounding import UNIT, up
+
+if TYPE_CHECKING:
+    from takifugu.translation.certify.hulls import HullStep, HullStretch
 
 NEGLIGIBLE = 2.0**-960  # a smaller probability counts as 0: see `takifugu.translation.certify.laws`
 LARGE = 300.0  # a greater cost is not exponentiated: the step is then bounded by the cost itself
@@ -246,36 +249,8 @@ class Stretch:
         return walked
 
 
-class StepOfSide(Protocol):
-    """A step of one side: `Step`, or `takifugu.translation.certify.hulls.HullStep`."""
-
-    @property
-    def dearest(self) -> float:
-        """The dearest move."""
-
-    @property
-    def needs_flows(self) -> bool:
-        """Whether flows can prove more than is known without them."""
-
-    def upper(self, proof: Couplings | HullProof | None, /) -> Floats:
-        """``[x, y]``: at least the step."""
-
-
-class StretchOfSide(Protocol):
-    """Steps of which none gives more than the one before it gives from the same table.
-
-    `Stretch` has equal ones, `takifugu.translation.certify.hulls.HullStretch` ones over hulls.
-    """
-
-    @property
-    def count(self) -> int:
-        """How many steps there are."""
-
-    def step(self, after: Floats, walked: int, /) -> StepOfSide:
-        """The step after so many, from a table."""
-
-    def same_for(self, walked: int, /) -> int:
-        """For how many steps the rows have been the same."""
+StepOfSide: TypeAlias = "Step | HullStep"
+StretchOfSide: TypeAlias = "Stretch | HullStretch"  # no step gives more than the one before it
 
 
 @dataclass(frozen=True, eq=False)

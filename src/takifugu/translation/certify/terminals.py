@@ -8,7 +8,7 @@ before. For a pair (x, y) and a direction (a, b) carry
           G(e)(u) = e(u)\cdot\big(e^{\mathrm{up}(u)} \text{ if } e(u) > 0
                     \text{ else } e^{-\mathrm{down}(u)}\big).
 
-By the theorem of `takifugu.translation.certify.star_walks`, applied to the law of the side that an
+By the theorem of `takifugu.translation.certify.stars`, applied to the law of the side that an
 adversary holds (whose factors cancel in the signs), the loss of the side is at most log t if and
 only if, with τ = b/a,
 
@@ -49,8 +49,7 @@ import numpy as np
 from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import UNIT
-from takifugu.translation.certify.star_walks import MIN_SHARED_WORK
-from takifugu.translation.certify.stars import Rays, Star, TerminalSteps
+from takifugu.translation.certify.stars import MIN_SHARED_WORK, Rays, Star, TerminalSteps
 
 LARGEST_RAY = 100.0  # a longer ray is left to other bounds
 LEAST_PROBABILITY = 1e-150  # and so is a smaller positive probability

@@ -31,8 +31,7 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, Witness
-from takifugu.translation.certify.cost_levels import CostLevels
+from takifugu.translation.bounds import Bound, Witness
 from takifugu.translation.certify.flow import (
     Couplings,
     RepeatedStep,
@@ -45,11 +44,10 @@ from takifugu.translation.certify.known import KnownSide
 from takifugu.translation.certify.laws import law_slack, recurrent_law, row_slack, transition_rows
 from takifugu.translation.certify.stars import star_of
 from takifugu.translation.certify.terminals import TerminalSide
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 from takifugu.translation.models.adversary_witness import strongest_witness
 from takifugu.translation.models.chain_entries import (
     ChainBound,
-    joined,
     refuse_other_length,
     refuse_unbounded,
     secret_entries,
@@ -57,11 +55,10 @@ from takifugu.translation.models.chain_entries import (
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.search.adversary_walks import SettledSides, pair_table
 from takifugu.translation.search.couplings import solve_step
-from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
+from takifugu.translation.search.fixed_point import fixed_point, fixed_rows, unbounded_losses
 from takifugu.translation.search.groups import SecretSides
 from takifugu.translation.search.hull_steps import solve_hull
 from takifugu.translation.search.recursion import chain_losses, unbounded_start
-from takifugu.translation.search.unbounded_losses import unbounded_losses
 
 WALKED = 2_000  # entries up to which a constant cost is translated entry by entry
 LARGEST = 4_000_000  # numbers in the tables of all entries
@@ -340,7 +337,11 @@ class AdversaryTransport(ChainBound):
             table = pair_table(sides, length, secret)
             if np.isfinite(table[:, self._secret.mask]).all():
                 able = self._possible_values(length)
-                tables = [_combined(part, can) for part, can in zip(table, able, strict=True)]
+                nothing = np.zeros_like(charged.cost(0))
+                tables = [
+                    frozen(pair_losses(part, nothing, nothing, can))
+                    for part, can in zip(table, able, strict=True)
+                ]
                 return EntryLosses(tuple(tables), (None,) * length, entries, tables[-1])
         losses = self._entry_losses(charged)
         earlier = np.stack([losses.tables[k] for k in losses.at])
@@ -408,17 +409,3 @@ class AdversaryTransport(ChainBound):
     def _filled(table: Floats) -> float:
         """More than any loss of the table: no closure leads through what cannot happen."""
         return 2 * float(np.where(np.isfinite(table), table, 0.0).max()) + 1.0
-
-    def _binding(self, pair: int, entry: int | None) -> Binding:
-        a, b = self._sides[pair]
-        states = self._chain.states
-        return Binding(joined(states, a), joined(states, b), entry=entry)
-
-
-def _combined(total: Floats, possible: Booleans) -> Floats:
-    """The table, −∞ where x or y cannot happen, 0 where they are one."""
-    table = total.copy()
-    table[~possible, :] = -np.inf
-    table[:, ~possible] = -np.inf
-    np.fill_diagonal(table, np.where(possible, 0.0, -np.inf))
-    return frozen(table)

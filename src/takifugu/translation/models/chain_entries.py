@@ -11,17 +11,16 @@ from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.universe import State
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Bound, TransportBound
-from takifugu.translation.certify.cost_levels import CostLevels
+from takifugu.translation.bounds import Binding, Bound, TransportBound
 from takifugu.translation.certify.flow import off_diagonal
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 
 
 class ChainBound(TransportBound):
     """The bound of a chain from the cost matrix of every entry.
 
-    Implementers: `ChainTransport`, `AdversaryTransport`, `IntervalTransport`,
-    `HigherOrderTransport`.
+    Implementers: `BinaryTransport`, `ChainTransport`, `AdversaryTransport`, `IntervalTransport`,
+    `HigherOrderTransport`, `TimeOfDayTransport`.
 
     Attributes:
         states: The values of an entry.
@@ -32,6 +31,7 @@ class ChainBound(TransportBound):
     states: Sequence[State]
     columns: tuple[str, ...] | None = None
     length: int | None
+    _sides: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]  # the secret pairs of an entry
 
     @abstractmethod
     def everywhere(self, cost: Floats) -> Bound:
@@ -63,6 +63,11 @@ class ChainBound(TransportBound):
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``."""
         return largest_within(lambda e: self.uniform(e).value, target)
+
+    def _binding(self, pair: int, entry: int | None) -> Binding:
+        """The secret pair of that number, about an entry or about all alike."""
+        a, b = self._sides[pair]
+        return Binding(joined(self.states, a), joined(self.states, b), entry=entry)
 
     def _levels(self, epsilon: Floats) -> CostLevels:
         """The cost of each entry that is charged ``epsilon[i]``."""

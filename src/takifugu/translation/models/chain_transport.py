@@ -12,7 +12,6 @@ from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
 from takifugu.translation.certify.chain import ChainLosses
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import LARGE, off_diagonal, pair_losses
 from takifugu.translation.certify.laws import (
     HeldLaw,
@@ -24,15 +23,18 @@ from takifugu.translation.certify.laws import (
     transition_rows,
 )
 from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood
-from takifugu.translation.certify.star_walks import StarSide
-from takifugu.translation.certify.stars import star_of
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.certify.stars import StarSide, star_of
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 from takifugu.translation.models.chain_entries import (
     ChainBound,
     joined,
     refuse_other_length,
     refuse_unbounded,
     secret_entries,
+)
+from takifugu.translation.search.fixed_point import (
+    UnboundedLosses,
+    unbounded_losses,
 )
 from takifugu.translation.search.groups import (
     GroupWindows,
@@ -54,10 +56,6 @@ from takifugu.translation.search.star_chains import (
     StationaryChain,
     refined,
 )
-from takifugu.translation.search.unbounded_losses import (
-    UnboundedLosses,
-    unbounded_losses,
-)
 
 WALKED = 250_000  # entries × states² up to which a stationary chain is walked entry by entry
 MOST_REACH = 2_000  # entries to each side of a solved bound's witness
@@ -73,7 +71,7 @@ class ChainTransport(ChainBound):
     """One Markov chain and chosen secrets.
 
     Costs in the shape of a star, among them every scalar ε, are solved for pairs of values: see
-    `takifugu.translation.certify.star_walks`. For others, and for groups of values, the least of
+    `takifugu.translation.certify.stars`. For others, and for groups of values, the least of
     the pairwise recursion and of such a star is an upper bound, whose distance from the truth the
     witness shows. Two states have a closed form (`BinaryTransport`).
 
@@ -508,11 +506,6 @@ class ChainTransport(ChainBound):
                 return by_entry, 0, PairLosses(0.0, -1, found[0].by_values)
             entry = int(listed[np.argmax(by_entry[listed])])
         return by_entry, entry, found[int(kind_at[entry])]
-
-    def _binding(self, pair: int, entry: int | None) -> Binding:
-        a, b = self._sides[pair]
-        states = self._chain.states
-        return Binding(joined(states, a), joined(states, b), entry=entry)
 
     @property
     def _middle(self) -> int:

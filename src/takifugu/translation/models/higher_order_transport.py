@@ -21,9 +21,8 @@ from takifugu.errors import InvalidWorld
 from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound, Witness
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.laws import transition_rows
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 from takifugu.translation.models.adversary_transport import AdversaryTransport
 from takifugu.translation.models.chain_entries import ChainBound, joined
 from takifugu.translation.models.chain_transport import ChainTransport

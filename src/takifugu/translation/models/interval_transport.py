@@ -11,7 +11,7 @@ from takifugu.errors import InvalidPrior, Malformed
 from takifugu.priors.interval_chain import IntervalMarkovChain
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import Bound, TransportBound, Witness
 from takifugu.translation.certify.boxes import (
     BoxSide,
     backward_boxes,
@@ -20,7 +20,6 @@ from takifugu.translation.certify.boxes import (
     law_bounds,
     robust_rows,
 )
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     LARGE,
     bound,
@@ -31,14 +30,13 @@ from takifugu.translation.certify.flow import (
 )
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.certify.stars import even_star, star_of
-from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.chain_entries import ChainBound, joined
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
+from takifugu.translation.models.chain_entries import ChainBound
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
 from takifugu.translation.search.couplings import improve
-from takifugu.translation.search.fixed_point import fixed_point
+from takifugu.translation.search.fixed_point import UnboundedLosses, fixed_point
 from takifugu.translation.search.groups import pair_mask
-from takifugu.translation.search.unbounded_losses import UnboundedLosses
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 FEW_STATES = 12  # beyond which only 8 of them are walked
@@ -108,14 +106,13 @@ class IntervalTransport(ChainBound):
         if chain.start == "stationary":
             losses = np.minimum(losses, self._group_steps(upper))
         worst = int(np.argmax(losses))
-        binding = Binding(*(joined(chain.states, side) for side in self._sides[worst]))
-        return Bound(float(losses[worst]), binding)
+        return Bound(float(losses[worst]), self._binding(worst, None))
 
     def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
         """The sides ahead and behind, for a star that is at least the cost."""
         star = even_star(cost) if len(cost) == 2 else star_of(cost)
-        others = None if self._chain.length is None else self._chain.length - 1
-        low, high = box_rows(self._chain.lower, self._chain.upper)
+        others = None if self.length is None else self.length - 1
+        low, high = self._boxes
         begins = self._chain.start == "any"
         return (
             BoxSide(low[None], high[None], star, others),
@@ -123,19 +120,28 @@ class IntervalTransport(ChainBound):
         )
 
     @cached_property
+    def _boxes(self) -> tuple[Floats, Floats]:
+        return box_rows(self._chain.lower, self._chain.upper)
+
+    @cached_property
+    def _stages(self) -> list[tuple[Floats, Floats]]:
+        """Boxes of the law of the entry before the second, the third and so on, of a free start."""
+        low, high = self._boxes
+        count = STAGES if self.length is None else min(STAGES, max(self.length - 2, 0))
+        return [
+            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
+            for rounds in range(count)
+        ]
+
+    @cached_property
     def _backward(self) -> tuple[Floats, Floats]:
         """``[kind, x, u]``: boxes of the law of the entry before, from a late one to the first."""
-        low, high = box_rows(self._chain.lower, self._chain.upper)
+        low, high = self._boxes
         if self._chain.start == "stationary":
-            boxes = backward_boxes(low, high, *law_bounds(low, high))
-            return boxes[0][None], boxes[1][None]
-        stages, length = STAGES if len(low) <= FEW_STATES else 8, self._chain.length
-        stages = stages if length is None else min(stages, max(length - 2, 0))
-        kinds = [
-            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
-            for rounds in reversed(range(stages))
-        ]
-        kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
+            kinds = [backward_boxes(low, high, *law_bounds(low, high))]
+        else:
+            kinds = self._stages[: STAGES if len(low) <= FEW_STATES else 8][::-1]
+            kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
         return np.array([kind[0] for kind in kinds]), np.array([kind[1] for kind in kinds])
 
     def _group_steps(self, table: Floats) -> Floats:
@@ -150,7 +156,7 @@ class IntervalTransport(ChainBound):
             return np.full(len(grouped), np.inf)
         sides = list(dict.fromkeys(side for pair in self._sides for side in pair))
         number = {side: k for k, side in enumerate(sides)}
-        laws = law_bounds(*box_rows(self._chain.lower, self._chain.upper))
+        laws = law_bounds(*self._boxes)
         rows = robust_rows(*group_boxes(*laws, sides))(cost)
         guess = np.full((len(sides), len(sides)), float(cost.max()) / 4)
         _, couplings = improve(*rows, cost, guess=guess)
@@ -171,24 +177,13 @@ class IntervalTransport(ChainBound):
         robust step, or by the dearest move if that is less. After some steps a fixed point above
         the last one covers all later entries.
         """
-        low, high = box_rows(self._chain.lower, self._chain.upper)
-        size = len(low)
+        size = len(charged)
         unit, slack = off_diagonal(size), 2 * row_slack(size)
-        ahead = fixed_point(
-            *(robust_rows(low, high), charged),
-            slack=slack,
-            tolerance=self._tolerance,
-        ).upper
-        value = off_diagonal(size, float(charged.max()))
-        behind = value
-        length = self._chain.length
-        steps = STAGES if length is None else min(STAGES, max(length - 2, 0))
-        couplings = None
-        rows = robust_rows(low, high)
-        for rounds in range(steps):
-            laws = law_bounds(low, high, rounds=rounds)
-            rows = robust_rows(*backward_boxes(low, high, *laws))
-            cost = closed(charged + value)
+        rows, couplings = robust_rows(*self._boxes), None
+        ahead = fixed_point(rows, charged, slack=slack, tolerance=self._tolerance).upper
+        behind = value = off_diagonal(size, float(charged.max()))
+        for stage in self._stages:
+            rows, cost = robust_rows(*stage), closed(charged + value)
             if charged.any() and cost.max() < LARGE:
                 sides = rows(cost)
                 _, couplings = improve(*sides, cost, guess=value, known=couplings)
@@ -196,12 +191,9 @@ class IntervalTransport(ChainBound):
             else:
                 value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
-        if length is None or length - 2 > steps:
+        if self.length is None or self.length - 2 > len(self._stages):
             later = fixed_point(
-                *(rows, charged),
-                slack=slack,
-                tolerance=self._tolerance,
-                above=value,
+                rows, charged, slack=slack, tolerance=self._tolerance, above=value
             ).upper
             behind = np.maximum(behind, later)
         return ahead, behind

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers
-from takifugu.translation.certify.star_walks import added
+from takifugu.translation.certify.stars import added
 from takifugu.translation.certify.terminals import LARGEST_POINT, TerminalSide
 
 SPREAD_POINTS = 7  # over the ratios that the far end can have

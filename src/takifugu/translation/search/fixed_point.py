@@ -11,11 +11,29 @@ by pair.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from takifugu._core.numeric import Floats
-from takifugu.translation.certify.flow import LARGE, Couplings, RepeatedStep, Rows, off_diagonal
+from takifugu._core.numeric import Floats, frozen
+from takifugu.errors import Malformed
+from takifugu.translation.certify.flow import (
+    LARGE,
+    Couplings,
+    RepeatedStep,
+    Rows,
+    entry_cost,
+    off_diagonal,
+    pair_losses,
+)
+from takifugu.translation.certify.laws import (
+    backward_rows,
+    law_slack,
+    recurrent_law,
+    row_slack,
+    transition_rows,
+)
 from takifugu.translation.search.couplings import follow, improve
 
 MAX_SWEEPS = 300  # with one set of trees, before they are solved again
@@ -171,3 +189,59 @@ def _sweep(
             value = np.minimum(jump, limit)
             last, steady = np.inf, 0
     return value, rate
+
+
+@dataclass(frozen=True, eq=False)
+class UnboundedLosses:
+    """Both directions of an unbounded chain at one cost ``[u, v]`` of every entry."""
+
+    cost: Floats
+    forward: FixedPoint
+    backward: FixedPoint
+
+    @cached_property
+    def upper(self) -> Floats:
+        """``[x, y]``: at least the loss of the pair; infinite if no bound was found."""
+        return frozen(pair_losses(self.cost, self.forward.upper, self.backward.upper))
+
+    @property
+    def loss(self) -> float:
+        """The largest loss over all pairs, rounded up."""
+        return float(self.upper.max(initial=0.0))
+
+    @property
+    def worst(self) -> tuple[int, int]:
+        """The pair with the largest loss."""
+        x, y = np.unravel_index(int(np.argmax(self.upper)), self.upper.shape)
+        return int(x), int(y)
+
+
+def unbounded_losses(
+    transition: ArrayLike,
+    cost: float | Floats,
+    *,
+    tolerance: float = 1e-3,
+    near: UnboundedLosses | None = None,
+) -> UnboundedLosses:
+    """Bound the loss of every pair in an unbounded stationary chain with ``cost`` on each entry.
+
+    A cost is a closed matrix ``[u, v]``, or an ε for any change. ``near`` is the result for
+    another cost of the same chain: its couplings are where the search begins. The result is within
+    about ``tolerance`` of the best, and certified in any case.
+    """
+    rows = transition_rows(transition)
+    size = len(rows)
+    back = backward_rows(rows, recurrent_law(rows))[0]
+    charged = entry_cost(cost, size)
+    if not ((charged >= 0) & (charged < np.inf)).all():
+        raise Malformed(
+            "epsilon", given=f"is {charged.max():g}", needed="be a finite loss, 0 or more"
+        )
+    sides = [
+        fixed_point(*(fixed_rows(kernel), charged), slack=slack, tolerance=tolerance, start=start)
+        for kernel, slack, start in (
+            (rows, row_slack(size), near.forward if near else None),
+            (back, law_slack(size), near.backward if near else None),
+        )
+    ]
+    return UnboundedLosses(charged, *sides)

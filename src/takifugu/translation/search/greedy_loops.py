@@ -2,7 +2,7 @@
 
 Two laws a and b are carried apart, with the factors that are best for a − t·b, and t is raised to
 the ratio of their totals until it settles. Plain floats: what t proves is
-`takifugu.translation.certify.star_walks.StarSide.upper`. Imported by need only: it loads numba.
+`takifugu.translation.certify.stars.StarSide.upper`. Imported by need only: it loads numba.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 `takifugu.translation.certify.groups` has the couplings that bound them. What the entries beyond a
 window reveal is bounded by the pairwise recursion, and by a star that is at least the cost
-(`takifugu.translation.certify.star_walks`), whichever is less.
+(`takifugu.translation.certify.stars`), whichever is less.
 
 Of a stationary chain with one cost, entries i to j lose at most what one would with all that is
 after i and all that is before j: fewer entries reveal no more, since a mechanism may ignore some.
@@ -12,7 +12,6 @@ So the chain is cut into pieces, which are halved while the largest bound is tha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -22,10 +21,9 @@ from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.flow import Couplings, mixture_step, pair_losses
 from takifugu.translation.certify.groups import ConditionedWalk, Steps, Window
 from takifugu.translation.certify.laws import HeldLaw, row_slack
-from takifugu.translation.certify.star_walks import StarSide
-from takifugu.translation.certify.stars import classes_of, star_of
+from takifugu.translation.certify.stars import StarSide, classes_of, star_of
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
-from takifugu.translation.search.star_chains import solve
+from takifugu.translation.search.star_chains import halved, solve
 
 MAX_WINDOW_STATES = 256
 MAX_REACH = 16  # entries on each side of a window
@@ -428,29 +426,15 @@ def _by_pieces(
     """
     listed = np.arange(length) if entries is None else entries
 
-    def piece(begin: int, end: int) -> tuple[float, int, int, PairLosses]:
+    def piece(begin: int, end: int) -> tuple[float, PairLosses]:
         found = loss(length - 1 - int(listed[begin]), int(listed[end - 1]))
-        return -found.value, begin, end, found
+        return found.value, found
 
-    heap = [piece(0, len(listed))]
-    heapify(heap)
-    done: list[tuple[float, int, int, PairLosses]] = []
-    best = 0.0
-    for _ in range(MAX_HALVED_PIECES):
-        if not heap or -heap[0][0] <= best * (1 + NEAR):
-            break
-        bound, begin, end, found = heappop(heap)
-        if end - begin == 1 or not -bound < np.inf:
-            best = max(best, -bound)
-            done.append((bound, begin, end, found))
-            continue
-        middle = (begin + end) // 2
-        for part in ((begin, middle), (middle, end)):
-            heappush(heap, piece(*part))
+    pieces = halved([(0, len(listed))], piece, MAX_HALVED_PIECES, NEAR)
     by_entry = np.zeros(length)
-    for bound, begin, end, _ in (*done, *heap):
-        by_entry[listed[begin:end]] = -bound
-    _, begin, end, top = min((*done, *heap), key=lambda part: part[0])
+    for bound, begin, end, _ in pieces:
+        by_entry[listed[begin:end]] = bound
+    _, begin, end, top = max(pieces, key=lambda part: part[0])
     return by_entry, int(listed[(begin + end) // 2]), top
 
 

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import Floats
 from takifugu.translation.certify.chain import Chain, ChainLosses, Tables
-from takifugu.translation.certify.cost_levels import CostLevels
 from takifugu.translation.certify.flow import (
     Couplings,
     FlowWalk,
@@ -29,8 +28,6 @@ from takifugu.translation.certify.flow import (
     HullProof,
     Move,
     Settle,
-    Step,
-    Stretch,
     StretchOfSide,
     Take,
     block_step,
@@ -43,6 +40,7 @@ from takifugu.translation.certify.hulls import (
     HullStretch,
     hull_boxes,
 )
+from takifugu.translation.entry_costs import CostLevels
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.search.hull_steps import solve_hull
@@ -106,7 +104,6 @@ def _take(walk: FlowWalk, known: Couplings | None) -> Couplings | None:
     if isinstance(step, HullStep):
         walk.move(Take(solve_hull(step, guess=walk.value)))
         return None
-    assert isinstance(step, Step)  # noqa: S101 - there are two kinds
     solved = solve_step(step, guess=walk.value, known=known)
     walk.move(Take(solved))
     return solved or known
@@ -144,7 +141,6 @@ def _settled(
         rows, slack = hull_boxes(hull, stretch.weights), 2 * hull.slack
         cost = stretch.cost
     else:
-        assert isinstance(stretch, Stretch)  # noqa: S101 - there are two kinds
         if couplings is None:
             return None
         rows, slack, cost = fixed_rows(stretch.rows), stretch.slack, stretch.cost

@@ -2,7 +2,7 @@ r"""Chains under star-shaped costs: the loss of every entry, or of the worst one
 
 Past and future are independent given X_i, and the best products of both sides multiply, so that
 the pair (x, y) at entry i loses exactly c_i(x, y) + F_i(x, y) + B_i(x, y), each side solved by
-`takifugu.translation.certify.star_walks`.
+`takifugu.translation.certify.stars`.
 
 A stationary chain with one cost. An entry with more entries after it reveals no less through them,
 since a mechanism may ignore some; so F grows with the number of entries after i, B with that before
@@ -14,24 +14,27 @@ Other chains. A bound of each entry is known already; the entry with the largest
 on until the largest is a solved one, or the work exceeds a limit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from takifugu._core.compiled import share_range
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
-from takifugu.translation.certify.star_walks import (
+from takifugu.translation.certify.stars import (
     LARGEST_LOSS,
     MIN_SHARED_WORK,
+    Star,
     StarSide,
     added,
+    star_of,
     within,
 )
-from takifugu.translation.certify.stars import Star, star_of
 
+T = TypeVar("T")
 MARGIN = 1e-7  # share of a long side's loss that is first put on top of it
 MAX_WIDENINGS = 14  # of what is put on top, by factors of 3, until it can be proven
 GLANCED_STEPS = 5  # by which pairs are ranked
@@ -42,7 +45,7 @@ BATCH = 64  # pairs that are solved before the target is raised
 NEAR = 1e-7  # a piece of the chain whose bound is relatively nearer to a solved one is left alone
 AHEAD = ((1.2, 0.8), (1.05, 0.94))  # how far ahead pairs are compared; the share that decides
 AGAIN = 4.0  # times a multiple at which pairs are looked at again
-HALVED = 48  # pieces that are halved, at most
+MAX_HALVED = 48  # pieces that are halved, at most
 SOLVED = 256  # entries that are solved, at most
 WORK = 3e9  # products that solving entries one by one may take
 EVERY, EASY = 64, 2e4  # so many entries of so little work in all are solved one by one
@@ -317,41 +320,20 @@ class StationaryChain:
             return None
         listed = np.arange(length) if entries is None else entries
 
-        def piece(begin: int, end: int) -> WorstPair:
+        def piece(begin: int, end: int) -> tuple[float, WorstPair]:
             first, last = int(listed[begin]), int(listed[end - 1])
-            return worst_pair(
-                sides[0].nearest(length - 1 - first),
-                sides[1].nearest(last),
-                own,
-                self.pairs,
-                margin=margin,
-            )
+            ahead, behind = sides[0].nearest(length - 1 - first), sides[1].nearest(last)
+            found = worst_pair(ahead, behind, own, self.pairs, margin=margin)
+            return found.loss, found
 
-        heap = [(-piece(a, b).loss, a, b) for a, b in _pieces(len(listed))]
-        heapify(heap)
-        best, worst = -1.0, (0, -1)
-        done: list[tuple[float, int, int]] = []
-        for _ in range(HALVED):
-            if not heap or -heap[0][0] <= best * (1 + NEAR):
-                break
-            bound, begin, end = heappop(heap)
-            if end - begin == 1 or not -bound < np.inf:
-                if -bound > best:
-                    best, worst = -bound, (begin, end)
-                done.append((bound, begin, end))
-                continue
-            middle = (begin + end) // 2
-            for a, b in ((begin, middle), (middle, end)):
-                heappush(heap, (-piece(a, b).loss, a, b))
+        pieces = halved(_pieces(len(listed)), piece, MAX_HALVED, NEAR)
         by_entry = np.zeros(length)
-        for bound, begin, end in (*done, *heap):
-            by_entry[listed[begin:end]] = -bound
-            if worst[1] < 0:
-                worst = (begin, end)
+        for loss, begin, end, _ in pieces:
+            by_entry[listed[begin:end]] = loss
         value = float(by_entry.max())
-        begin, end = worst
+        _, begin, end, _ = pieces[0]
         middle = (begin + end) // 2
-        binding = piece(middle, middle + 1)
+        _, binding = piece(middle, middle + 1)
         return SolvedLoss(value, self._values(binding.pair), int(listed[middle]), frozen(by_entry))
 
     def _values(self, pair: int) -> tuple[int, int]:
@@ -441,6 +423,39 @@ def refined(
 def _own(cost: Floats, pairs: Integers) -> Floats:
     found: Floats = cost[pairs[:, 0], pairs[:, 1]]
     return found
+
+
+def halved(
+    pieces: Iterable[tuple[int, int]],
+    bound: Callable[[int, int], tuple[float, T]],
+    most: int,
+    near: float,
+) -> list[tuple[float, int, int, T]]:
+    """Pieces of a chain with their bounds, halved where these are largest, ``most`` times at most.
+
+    It ends where the largest bound is within a share ``near`` of that of a single entry; that one
+    comes first.
+    """
+
+    def bounded(begin: int, end: int) -> tuple[float, int, int, T]:
+        value, found = bound(begin, end)
+        return -value, begin, end, found
+
+    heap = [bounded(*piece) for piece in pieces]
+    heapify(heap)
+    single: list[tuple[float, int, int, T]] = []
+    for _ in range(most):
+        if not heap or (single and heap[0][0] >= single[0][0] * (1 + near)):
+            break
+        value, begin, end, found = heappop(heap)
+        if end - begin == 1 or not -value < np.inf:
+            single = sorted([*single, (value, begin, end, found)], key=lambda part: part[0])
+            continue
+        middle = (begin + end) // 2
+        for part in ((begin, middle), (middle, end)):
+            heappush(heap, bounded(*part))
+    ranked = [*single, *sorted(heap, key=lambda part: part[0])]
+    return [(-value, begin, end, found) for value, begin, end, found in ranked]
 
 
 def _pieces(count: int) -> list[tuple[int, int]]:

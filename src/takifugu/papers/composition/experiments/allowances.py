@@ -33,7 +33,7 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.models.chain_transport import ChainTransport
-from takifugu.translation.search.unbounded_losses import UnboundedLosses, unbounded_losses
+from takifugu.translation.search.fixed_point import UnboundedLosses, unbounded_losses
 
 PROOFS = ("curve", "quilts", "group", "exact")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
