@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from takifugu.finite.linearity import Composition
     from takifugu.finite.nfc import Attack
-    from takifugu.finite.verdict import MechanismVerdict, Step, Verdict
+    from takifugu.finite.verdict import Composition, MechanismVerdict, Step, Verdict
 
 MAX_RUNS = 50
 NEGLIGIBLE = 1e-12
