@@ -4,24 +4,20 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import inf, log
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.errors import InvalidMechanism
 from takifugu.finite import leakage
 from takifugu.finite.nfc import (
     Attack,
     MechanismOutput,
-    leakage_of_outputs,
     necessary_condition,
     output_table,
     search_attack,
 )
 from tests.finite.nfc_worlds import Problem, apart, problem, problems, twins
 from tests.oracles import nfc as oracle
-from tests.raising import raises
 
 
 def _sides(given_: Problem, *, turned: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -53,24 +49,6 @@ def _leaks_more_than_claimed(given_: Problem, attack: Attack, claims: Sequence[f
         assert exact > claimed
         assert attack.leakage == pytest.approx(exact, abs=1e-9)
         assert attack.leakage <= exact + 1e-12 * (1 + abs(exact))
-
-
-@given(given_=problems(zeros=True), data=st.data())
-@settings(max_examples=40)
-def test_composed_leakage_is_what_fractions_say(given_: Problem, data: st.DataObject) -> None:
-    answers = output_table(given_.world, given_.mechanisms).labels
-    counts = {a: data.draw(st.integers(0, 4)) for a in answers}
-    sequence = [i for i, a in enumerate(answers) for _ in range(counts[a])]
-    found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
-    worst = -inf
-    for turned in range(len(given_.world.pairs)):
-        left, right = _sides(given_, turned=bool(turned))
-        odds = oracle.composed_odds(given_.table, given_.prior, left, right, sequence)
-        seen = any(all(given_.table[i][d] > 0 for i in sequence) for d in left)
-        if seen:
-            worst = max(worst, inf if odds is None else _log(odds))
-    assert found.lower <= worst + 1e-13 and worst - 1e-13 <= found.upper
-    assert found.lower == found.upper or found.upper - found.lower < 1e-10
 
 
 @given(given_=problems(zeros=True), share=st.floats(0.1, 0.9))
@@ -203,23 +181,3 @@ def test_outputs_seen_once_open_the_way_for_alpha() -> None:
     assert found.attack is not None
     assert dict(found.attack.counts)[MechanismOutput(0, "M0", 2)] == 1
     _leaks_more_than_claimed(given_, found.attack, claims)
-
-
-def test_counts_that_make_no_sense_are_refused() -> None:
-    given_ = apart()
-    good = output_table(given_.world, given_.mechanisms).labels[0]
-    for count in (-1, 0.5):
-        with raises(InvalidMechanism, field="counts"):
-            leakage_of_outputs(given_.world, given_.mechanisms, {good: count})  # type: ignore[dict-item]
-    with raises(InvalidMechanism, field="output"):
-        leakage_of_outputs(given_.world, given_.mechanisms, {MechanismOutput(3, "x", 0): 1})
-
-
-def test_many_runs_neither_underflow_nor_lose_their_bounds() -> None:
-    given_ = apart()
-    counts = dict.fromkeys(output_table(given_.world, given_.mechanisms).labels, 500)
-    found = leakage_of_outputs(given_.world, given_.mechanisms, counts)
-    exact = oracle.composed_odds(given_.table, given_.prior, (0,), (1, 2), [0, 1] * 500)
-    assert exact is not None
-    assert found.lower <= _log(exact) <= found.upper
-    assert np.isfinite(found.upper) and found.upper - found.lower < 1e-8

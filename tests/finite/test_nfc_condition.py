@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.errors import InvalidMechanism, InvalidWorld, TooLarge
 from takifugu.finite import FiniteMechanism, World
+from takifugu.finite.nfc import condition as outputs_module
 from takifugu.finite.nfc import (
     condition_on_claims,
     constraint_values,
@@ -19,7 +20,6 @@ from takifugu.finite.nfc import (
     necessary_condition,
     requirements,
 )
-from takifugu.finite.nfc import outputs_and_requirements as outputs_module
 from takifugu.priors import Explicit, Knowledge, OneOf, SecretPair, Universe, both_ways
 from tests.finite.nfc_worlds import Problem, apart, laws, problem, problems, twins
 from tests.oracles import nfc as oracle

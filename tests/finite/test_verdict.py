@@ -274,10 +274,10 @@ def test_a_claim_between_the_bounds_is_unclear() -> None:
 
 def test_too_much_work_is_refused_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     file = world('"prior": [{"uniform": true}], "mechanism": [{"rows": [[1], [1], [1], [1]]}]')
-    monkeypatch.setattr("takifugu.finite.linearity.MOST_COUPLED", 1)
+    monkeypatch.setattr("takifugu.finite.verdict.MOST_COUPLED", 1)
     whole = judge(file).mechanisms[0].composition
     assert whole.proven_at is None and whole.linear == "open" and "8 numbers" in whole.note
-    monkeypatch.setattr("takifugu.finite.linearity.MOST_NFC", 1)
+    monkeypatch.setattr("takifugu.finite.verdict.MOST_NFC", 1)
     whole = judge(file).mechanisms[0].composition
     assert (whole.linear, whole.line) == ("open", None) and "8 numbers" in whole.note
     monkeypatch.setattr("takifugu.finite.verdict.MOST_CELLS", 1)

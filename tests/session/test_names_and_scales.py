@@ -6,7 +6,7 @@ import pytest
 
 from takifugu.binding.entries import numbers
 from takifugu.session.possible_answers import MAX_NUMBER_DIGITS, counting_order
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 
 pytestmark = pytest.mark.nightly
 

@@ -1,8 +1,6 @@
 """Counts drawn without rows have the law of counts of rows."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise, product
 from math import prod
 from pathlib import Path
@@ -10,13 +8,12 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from scipy.stats import chi2, ks_2samp
+from scipy.stats import chi2
 
 from takifugu.errors import InvalidWorld
-from takifugu.synthetic import Habits, check_in_counts, check_ins, draw_habits, write_check_ins
-from takifugu.synthetic.check_in_counts import CheckInCounts, check_rows, draw_check_in_counts
+from takifugu.synthetic import write_check_ins
+from takifugu.synthetic.check_in_counts import check_rows, draw_check_in_counts
 from takifugu.synthetic.counted_walks import GuidedLaws, walk_and_count
-from takifugu.synthetic.habits import DEMONSTRATION
 from tests.raising import raises
 from tests.synthetic.transition_counts import FALSE_ALARM, Floats, Integers
 
@@ -127,94 +124,6 @@ def test_the_joint_law_of_the_counts_is_what_enumeration_finds() -> None:
         assert p_value(seen, outcomes(wrong)) < FALSE_ALARM
 
 
-def small_habits() -> Habits:
-    """Two countries of three labels."""
-    moves = np.array(
-        [
-            [[0.5, 0.25, 0.25], [0.8, 0.1, 0.1], [0.1, 0.1, 0.8]],
-            [[0.2, 0.3, 0.5], [1 / 3, 1 / 3, 1 / 3], [0.01, 0.98, 0.01]],
-        ]
-    )
-    rest = np.stack([np.linalg.matrix_power(law, 400)[0] for law in moves])
-    shares = np.array([0.9, 0.1])
-    none = np.zeros(3)
-    return Habits(DEMONSTRATION, ("AA", "BB"), ("a", "b", "c"), shares, none, rest, moves, rest)
-
-
-def from_rows(rows: int, rng: np.random.Generator) -> list[int]:
-    """What is counted of the rows that `write_check_ins` writes, row by row."""
-    habits = small_habits()
-    lengths, homes = check_ins.draw_users(habits, rows, rng=rng)
-    steps, fitted, released = np.zeros((3, 3), int), np.zeros(3, int), np.zeros((2, 3), int)
-    users: tuple[Counter[int], Counter[int]] = Counter(), Counter()
-    end = int(check_ins.FIRST_DAY.timestamp()) + 400 * 86_400
-    for block in check_ins._blocks(habits, homes, lengths, rng=rng):
-        names = ("user", "at", "place", "country")
-        before = (-1, -1)
-        for user, at, place, country in zip(*(block[n].tolist() for n in names), strict=True):
-            users[at >= end][user] += 1
-            if at >= end:
-                released[country, place] += 1
-                continue
-            fitted[place] += 1
-            if before[0] == user:
-                steps[before[1], place] += 1
-            before = user, place
-    return _facts(steps, fitted, released, len(users[0]), len(users[1]), max(users[1].values()))
-
-
-def _facts(steps: Integers, fitted: Integers, released: Integers, *more: int) -> list[int]:
-    return [*steps.ravel().tolist(), *fitted.tolist(), *released.ravel().tolist(), *more]
-
-
-def from_counts(rows: int, rng: np.random.Generator) -> list[int]:
-    found: CheckInCounts = draw_check_in_counts(rows=rows, rng=rng)
-    return _facts(
-        found.steps,
-        found.fitted,
-        found.released,
-        found.users_fitted,
-        found.users_released,
-        found.longest,
-    )
-
-
-def least_p(one: Integers, other: Integers) -> float:
-    """Kolmogorov and Smirnov's test of every column, with room for having several."""
-    columns = int(one.shape[1])
-    found = [ks_2samp(one[:, k], other[:, k], method="asymp").pvalue for k in range(columns)]
-    return columns * float(min(found))
-
-
-@pytest.fixture
-def small_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_in_counts, "draw_habits", lambda **_: small_habits())
-    monkeypatch.setattr(check_in_counts, "FEWEST", 100)
-
-
-def drawn_often(
-    draw: Callable[[int, np.random.Generator], list[int]], seed: int, times: int = 400
-) -> Integers:
-    rng = np.random.default_rng(seed)
-    return np.array([draw(2_000, rng) for _ in range(times)])
-
-
-@pytest.mark.nightly
-@pytest.mark.statistical
-@pytest.mark.usefixtures("small_world")
-def test_counts_have_the_law_of_counted_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, counts = drawn_often(from_rows, 1), drawn_often(from_counts, 2)
-    assert least_p(rows, counts) > FALSE_ALARM
-    monkeypatch.setattr(check_in_counts, "FIT_DAYS", 390)  # a wrong split would be caught
-    assert least_p(rows, drawn_often(from_counts, 3)) < FALSE_ALARM
-    monkeypatch.setattr(check_in_counts, "FIT_DAYS", 400)
-    habits = small_habits()
-    moved = 0.95 * habits.transition + 0.05 * habits.rest[:, None, :]  # the same stationary law
-    wrong = replace(habits, transition=moved)
-    monkeypatch.setattr(check_in_counts, "draw_habits", lambda **_: wrong)
-    assert least_p(rows, drawn_often(from_counts, 4)) < FALSE_ALARM
-
-
 def test_the_users_are_those_of_the_rows(tmp_path: Path) -> None:
     written = write_check_ins(tmp_path, rows=20_000, rng=np.random.default_rng(3))
     found = draw_check_in_counts(rows=20_000, rng=np.random.default_rng(3))
@@ -225,39 +134,6 @@ def test_the_users_are_those_of_the_rows(tmp_path: Path) -> None:
     assert found.fitted.sum() + found.released.sum() == 20_000
     assert found.steps.sum() == found.fitted.sum() - found.users_fitted
     assert found.users_fitted <= found.users and found.longest >= 1
-
-
-def perturbed(habits: Habits, by: float) -> Habits:
-    """All numbers of the model changed by a factor of at most 1 ± ``by``."""
-    rng = np.random.default_rng(0)
-
-    def changed(values: Floats) -> Floats:
-        return np.asarray(values * (1 + by * rng.choice([-1.0, 1.0], size=values.shape)))
-
-    shares = changed(habits.shares)
-    return replace(
-        habits,
-        shares=shares / shares.sum() if by > 1e-12 else shares,
-        transition=changed(habits.transition),
-        rest=changed(habits.rest),
-    )
-
-
-@pytest.mark.nightly
-def test_last_bits_that_differ_change_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With probability 1 - 1e-8: a uniform number must not fall between two cumulative sums."""
-
-    def drawn_with(by: float) -> CheckInCounts:
-        monkeypatch.setattr(
-            check_in_counts, "draw_habits", lambda **given: perturbed(draw_habits(**given), by)
-        )
-        return draw_check_in_counts(rows=2_000_000, rng=np.random.default_rng(5))
-
-    plain, elsewhere, other = (drawn_with(by) for by in (0.0, 1e-15, 1e-2))
-    for name in ("steps", "fitted", "released"):
-        assert (getattr(plain, name) == getattr(elsewhere, name)).all()
-    assert plain.longest == elsewhere.longest
-    assert (other.steps != plain.steps).any()  # the numbers do matter
 
 
 @pytest.mark.parametrize("rows", [9_999, 1_000_000_001, 0, -1, 2e4, True, "many", None])

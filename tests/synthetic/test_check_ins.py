@@ -1,8 +1,6 @@
 """The synthetic check-ins against the model that their page states."""
 
-from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from takifugu.influence import chain_curve
 from takifugu.priors import Transitions
 from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import Habits, check_ins, draw_habits, write_check_ins
-from takifugu.synthetic.habits import AFFINITY, COUNTRIES, KINDS, HabitParameters
+from takifugu.synthetic.habits import AFFINITY, COUNTRIES, KINDS
 from takifugu.tables import check, open_engine
 from tests.raising import raises
 from tests.synthetic.transition_counts import Floats, Integers, codes, columns, farthest, prefers
@@ -114,33 +112,6 @@ def test_the_model_is_what_the_page_says(habits: Habits) -> None:
         np.abs(habits.rest[:, None, :] @ habits.transition - habits.rest[:, None, :]).max() < 1e-12
     )
     assert habits.shares[0] / habits.shares[76] == pytest.approx(0.935**-76)
-
-
-def test_countries_have_favourites_of_their_own(habits: Habits) -> None:
-    top = np.argsort(-habits.rest, axis=1)[:, :3]
-    common = np.argsort(-(habits.shares @ habits.rest))[:3]
-    assert len(set(top[:, 0].tolist())) >= 10
-    assert 0.05 < (top == common).mean() < 0.4  # the paper's majority guess: 18.6 %
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("law", ["normal", "laplace"])
-def test_a_head_of_labels_is_as_common_as_the_parameters_say(
-    law: Literal["normal", "laplace"],
-) -> None:
-    given = HabitParameters(head=6, boost=7.0, taste=0.2, taste_law=law, zipf=0.5)
-    drawn = [draw_habits(rng=np.random.default_rng(seed), parameters=given) for seed in range(8)]
-    logs = np.log(np.concatenate([one.taste for one in drawn]))  # [country, label]
-    ranking = [label for tier in zip_longest(*KINDS.values()) for label in tier if label]
-    rank = np.array([1 + ranking.index(label) for label in drawn[0].labels])
-    expected = -0.5 * np.log(np.maximum(rank, 6)) + np.where(rank <= 6, np.log(7.0), 0.0)
-    apart = logs - expected
-    apart -= apart.mean(axis=1, keepdims=True)
-    slack = 8 * 0.2 / np.sqrt(len(logs))  # eight deviations of a mean
-    assert np.abs(apart.mean(axis=0)).max() < slack
-    assert apart.std() == pytest.approx(0.2, rel=0.05)
-    tail = float((np.abs(apart) > 3 * 0.2).mean())
-    assert (tail > 0.008) == (law == "laplace")  # exp(-3 sqrt 2) = 0.014 against 0.0027
 
 
 def test_top_labels_are_about_as_hard_to_find_as_in_the_paper(habits: Habits) -> None:

@@ -15,7 +15,7 @@ from takifugu.tables.engine import Engine as EngineClass
 from tests.tables.spark_sessions import why_no_spark
 from tests.torture.planted import part_report
 from torture.distributed import compare, contract_kept, count_executors, driver_lost, run
-from torture.distributed.contract_run import ended_tests, run_contract
+from torture.distributed.contract_run import ended_tests
 from torture.distributed.driver_loss import DriverLoss
 from torture.distributed.executors import (
     EXECUTOR,
@@ -27,9 +27,7 @@ from torture.distributed.executors import (
 )
 from torture.distributed.queries import (
     QUERIES,
-    SCOPES,
     answer,
-    plain,
     visits_engine,
     write_visits,
 )
@@ -187,20 +185,6 @@ def test_only_executors_that_descend_from_us_are_found() -> None:
             one.wait()
 
 
-def test_tests_that_fail_are_named() -> None:
-    told = (
-        "tests/tables/test_spark.py::test_a[1-two words] PASSED  [ 25%]\n"
-        "tests/tables/test_spark.py::test_b FAILED [ 50%]\n"
-        "tests/tables/test_spark.py::test_c ERROR  [ 75%]\n"
-        "tests/tables/test_spark.py::test_d SKIPPED (needs more) [100%]\n"
-        "FAILED tests/tables/test_spark.py::test_b - AssertionError\n"
-    )
-    done = ended_tests(told, 3, 1)
-    assert (done.tests, done.failed, done.skipped) == (4, ("test_b", "test_c"), 1)
-    assert (done.killed, done.ended, done.undone) == (3, True, "")
-    assert ended_tests("", 0, None).tests == 0
-
-
 PASSED = "tests/tables/test_spark.py::test_a PASSED [100%]\n"
 SKIPPED = "tests/tables/test_spark.py::test_a SKIPPED (needs Java) [100%]\n"
 NOT_COLLECTED = "collected 0 items / 1 error\nERROR tests/tables/test_spark.py - ImportError\n"
@@ -229,16 +213,3 @@ def test_a_contract_that_is_not_tried_is_found(
     found = [f"The contract was not tried on the cluster: {why}"] if why else []
     assert [one.what for one in report.findings] == found
     assert bool(report.remarks) == (status is None)
-
-
-def test_pytest_that_cannot_start_is_found(tmp_path: Path) -> None:
-    done = run_contract(tmp_path, 120.0, np.random.default_rng(1), options=("--no-such-option",))
-    assert done.ended and done.undone == "pytest ended with status 4"
-
-
-def test_values_are_compared_whole() -> None:
-    assert plain({"a": np.array([[1, 2]]), "b": (Scope(),)}) == plain(
-        {"a": np.array([[1, 2]]), "b": [Scope()]}
-    )
-    assert plain(np.array([1, 2])) != plain(np.array([1, 3]))
-    assert set(SCOPES) == {"all", "a window", "some people"}

@@ -22,13 +22,9 @@ from matplotlib.figure import Figure
 
 import takifugu.cli
 from tests.torture.input_trials import OK, Main, answering, outcome, said
-from torture import inputs
 from torture.inputs import serving
 from torture.inputs.canary_study import CANARIES, LABEL, NUMBER, PERSON
-from torture.inputs.case import Case, Outcome, Put
-from torture.inputs.children import Ran
-from torture.inputs.effects import Done, effect_of
-from torture.inputs.running import Runner
+from torture.inputs.case import Case, Put
 from torture.inputs.server_lives import ServerLives
 from torture.part_report import Report
 
@@ -144,11 +140,6 @@ def test_what_is_said_elsewhere_is_found(scratch: Path, name: str) -> None:
     assert any(told in what for what in found.wrong), found
 
 
-def test_the_noise_of_libraries_is_not_judged(scratch: Path) -> None:
-    found = outcome(scratch, Case("command: x", SHOW), lambda: logs(logging.DEBUG, "matplotlib"))
-    assert not found.wrong
-
-
 # --- the server ---
 
 
@@ -169,14 +160,6 @@ FAULTS = {
     "the end": record(level="critical"),
     "no JSON": "Segmentation fault",
 }
-HARMLESS = {
-    "what was answered with 500": record(places=["x:1 y"], request="bb"),
-    "a refusal that is for the owner": record(
-        message="InvalidProject (reference aa): `dataset` is missing; it must be given"
-    ),
-    "a warning": record(level="warning", places=["x:1 y"]),
-    "a worker that was lost": record(message="worker 7 was lost during task 'plan'"),
-}
 
 
 def found_in_log(folder: Path, text: str) -> list[str]:
@@ -189,11 +172,6 @@ def found_in_log(folder: Path, text: str) -> list[str]:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_in_the_log_is_found(tmp_path: Path, name: str) -> None:
     assert found_in_log(tmp_path, FAULTS[name])
-
-
-@pytest.mark.parametrize("name", HARMLESS)
-def test_other_records_are_fine(tmp_path: Path, name: str) -> None:
-    assert not found_in_log(tmp_path, HARMLESS[name])
 
 
 def test_every_leak_is_excused_by_itself(tmp_path: Path) -> None:
@@ -280,44 +258,3 @@ def test_an_option_that_a_release_drops_is_found(scratch: Path) -> None:
     case = Case("command: x", (*base, "--gone=%%%"), ignored="--gone", base=base)
     found = outcome(scratch, case, drops_an_option)
     assert any("ignored" in what for what in found.wrong), found
-
-
-def test_an_effect_that_cannot_be_judged_is_counted(scratch: Path) -> None:
-    def random_words() -> None:
-        said("".join(chr(97 + letter % 26) for letter in os.urandom(9)))
-
-    case = Case("command: x", (*SHOW, "--gone=%%%"), ignored="--gone", base=SHOW)
-    found = outcome(scratch, case, random_words)
-    assert not found.wrong and found.unjudged == "--gone"
-
-
-def test_times_and_noise_are_no_effect() -> None:
-    one = Done("took 1.5 s, 31.5 of 2026-11-17T20:00:01Z", {"a": b"0a23beefcdab"})
-    two = Done("took 12 ms, -7 of 2026-11-17T20:00:02Z", {"a": b"fedcbabe"})
-    assert effect_of(one, two, Done("took 2 s, 3e-7 of 2026-11-18", two.files)) == "none"
-    assert effect_of(Done(f"{one.said} of ana", one.files), one, two) == "seen"
-    assert effect_of(Done("other", {}), Done("a", {}), Done("b", {})) == "unknown"
-
-
-def test_a_second_attempt_keeps_what_the_first_has_found(
-    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = Outcome("x", False, "", 9, 0, 0, ("no answer within 10 s", "the canary is in the log"))
-    hung = Outcome(
-        "x", False, "", 9, 0, 0, ("hangs for 10 s: x.py:1", "the canary is in its output")
-    )
-    fast = Outcome("x", True, "200", 0, 0, 0)
-    lives = ServerLives(scratch, scratch, Report("inputs", tmp_path, 10.0, 1))
-    answers = [slow, fast]
-
-    class Played:
-        def run(self, _: Case) -> Outcome:
-            return answers.pop(0)
-
-    monkeypatch.setattr(lives, "_running", Played)
-    found = lives.run(ASKED)
-    assert (found.wrong, found.seconds, found.accepted) == (slow.wrong[1:], 9, True)
-
-    monkeypatch.setattr("torture.inputs.run_cases", lambda *_: [Ran(0, ASKED, fast)])
-    ran = inputs._confirmed(Ran(0, ASKED, hung), scratch, scratch, Runner)
-    assert ran.outcome.wrong == hung.wrong[1:]

@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +14,13 @@ import takifugu.cli
 from takifugu.cli.command_reference import commands
 from takifugu.errors import InvalidFile
 from tests.torture.input_trials import OK, Main, answering, outcome, said
-from torture.inputs import cases, routes, run, surfaces
+from torture.inputs import routes, run
 from torture.inputs.canary_study import LABEL, NUMBER, PERSON
-from torture.inputs.case import Case, Put
+from torture.inputs.case import Case
 from torture.inputs.children import run_cases
 from torture.inputs.command_lines import slots
 from torture.inputs.command_seeds import LINES
-from torture.inputs.documents import DEEP, json_text, spoiled_tree, toml_text
-from torture.inputs.requests import Made, _spoiled, rules
+from torture.inputs.requests import rules
 from torture.inputs.running import Runner
 from torture.inputs.serving import is_whole
 from torture.part_report import Report
@@ -30,7 +28,6 @@ from torture.part_report import Report
 pytestmark = pytest.mark.nightly
 
 INPUTS = 100
-MANY = 4000
 
 
 def test_a_small_seed_finds_nothing(scratch: Path, tmp_path: Path) -> None:
@@ -53,19 +50,6 @@ def test_a_small_seed_finds_nothing(scratch: Path, tmp_path: Path) -> None:
 def test_every_command_and_every_option_is_tried() -> None:
     assert set(LINES) == set(dict(commands()))
     assert all(slots()[name] for name in LINES)
-
-
-def test_the_same_number_is_the_same_case(scratch: Path) -> None:
-    found = surfaces(scratch / "template")
-    one, two = (cases(7, found, 10, 20) for _ in range(2))
-    assert one == two
-    assert [case for _, case in one] != [case for _, case in cases(8, found, 10, 20)]
-
-
-def test_a_case_is_kept_as_it_is(tmp_path: Path) -> None:
-    case = Case("file: x", ("a", "\udcff"), {"x": Put("link", b"\xff")}, request=b"\0", who="ana")
-    case.write(tmp_path / "1.json")
-    assert Case.read(tmp_path / "1.json") == case
 
 
 def test_good_lines_are_accepted(scratch: Path) -> None:
@@ -150,12 +134,6 @@ def test_what_is_planted_is_found(scratch: Path, name: str) -> None:
 def test_a_hang_is_found(scratch: Path) -> None:
     found = outcome(scratch, Case("command: x", ("init",)), endless, seconds=0.2)
     assert any(what.startswith("hangs") for what in found.wrong)
-
-
-def test_the_start_of_spark_is_waited_for(scratch: Path) -> None:
-    words = ("approve", "x.json", "--backend=spark")
-    found = outcome(scratch, Case("command: x", words), lambda: time.sleep(0.6), seconds=0.2)
-    assert not any(what.startswith("hangs") for what in found.wrong)
 
 
 def test_memory_is_limited(scratch: Path) -> None:
@@ -266,27 +244,3 @@ def test_a_good_answer_is_fine(tmp_path: Path) -> None:
 def test_an_answer_ends_where_its_head_says(answer: bytes, whole: bool) -> None:
     assert is_whole(answer) is is_whole(answer, b"GET / HTTP/1.1") is whole
     assert is_whole(answer, b"HEAD / HTTP/1.1") is (answer != b"")  # its body is never sent
-
-
-def test_trees_that_are_spoiled_again_and_again_can_be_written() -> None:
-    rng = np.random.default_rng(2)
-    deepest = 0
-    for _ in range(MANY):
-        tree = {"a": [1, {"b": "c"}], "d": 0.5}
-        for _ in range(3):
-            tree = spoiled_tree(rng, tree)
-        text = json_text(tree)
-        assert toml_text(tree).endswith("\n")
-        deepest = max(deepest, text.count("["))
-    assert deepest >= DEEP
-
-
-def test_a_body_that_is_too_deep_to_be_written_again_is_still_spoiled() -> None:
-    rng = np.random.default_rng(3)
-    body = b'{"a": ' + b"[" * 500 + b"]" * 500 + b"}"
-    deep = Made("POST", "/plans", [], body)
-
-    def within(frames: int) -> list[bytes]:
-        return within(frames - 1) if frames else [_spoiled(rng, deep).body for _ in range(50)]
-
-    assert any(one[:1] == b"{" and one != body for one in within(300))

@@ -26,7 +26,6 @@ from torture.oracles import again, curves, finite_worlds, wider_worlds
 from torture.oracles.comparison import EXACT, Allowance, Compared, Family, Instance
 from torture.oracles.families import BY_NAME, FAMILIES
 from torture.oracles.runner import (
-    KEPT,
     MOST_FINDINGS,
     _TooSlow,
     compared,
@@ -170,25 +169,12 @@ def test_one_instance_with_many_faults_is_told_of_and_kept(tmp_path: Path) -> No
     assert Path(finding.again.split(maxsplit=3)[-1]).exists()
 
 
-def test_so_many_instances_of_a_family_are_told_of_and_kept(tmp_path: Path) -> None:
-    report = ran_made_up(tmp_path, MOST_FINDINGS + 5, WRONG, WRONG)
-    assert len(report.findings) == len(list((tmp_path / KEPT).iterdir())) == MOST_FINDINGS
-    assert report.counts["violations"] == 2 * (MOST_FINDINGS + 5)
-
-
 @pytest.mark.parametrize("end", [TakifuguError("not today"), TooManyMechanisms(), _TooSlow()])
 def test_what_was_wrong_before_a_refusal_is_found(end: Exception, tmp_path: Path) -> None:
     report = ran_made_up(tmp_path, 1, WRONG, end)
     (finding,) = report.findings
     assert "the upper bound 1.0 is below" in finding.what
     assert report.counts["violations"] == report.counts["statements compared"] == 1
-
-
-def test_an_error_does_not_hide_what_was_wrong_before(tmp_path: Path) -> None:
-    report = ran_made_up(tmp_path, 1, WRONG, ZeroDivisionError("planted"))
-    (finding,) = report.findings
-    assert "the upper bound 1.0 is below" in finding.what and "2 faults" in finding.what
-    assert report.counts["violations"] == 2
 
 
 def test_a_family_that_is_refused_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,19 +191,6 @@ def test_a_family_that_is_refused_is_found(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
-def test_a_family_that_is_refused_now_and_then_is_not(tmp_path: Path) -> None:
-    report, rng = part_report("oracles", tmp_path), np.random.default_rng(1)
-    refused = made_up(RIGHT, TakifuguError("not today"))
-    tally = Tally(made_up(RIGHT))
-    for number in range(100):
-        tally.family = refused if number % 5 < 2 else made_up(RIGHT)
-        one_instance(report, rng, tally)
-    assert tally.refused == 40 and tally.statements == 100 and not tally.blind()
-    tally.family = refused
-    one_instance(report, rng, tally)
-    assert tally.blind() == ["41 of 101 instances were refused"]
-
-
 def test_a_family_with_nothing_to_compare_is_found(tmp_path: Path) -> None:
     (finding,) = ran_made_up(tmp_path, ENOUGH).findings
     assert finding.what == f"made up: nothing was compared in {ENOUGH} instances"
@@ -231,11 +204,6 @@ def test_allowances_of_nothing_are_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert re.fullmatch(r"independent entries: (\d+) of \1 allowances were 0", finding.what)
     (table,) = report.tables.values()
     assert table.rows[0][table.columns.index("nothing allowed")] >= ENOUGH  # type: ignore[operator]
-
-
-def test_a_few_allowances_of_nothing_are_none(tmp_path: Path) -> None:
-    told = [Allowance(nothing=True), Allowance(nothing=False)]
-    assert ran_made_up(tmp_path, ENOUGH, *told, RIGHT).findings == []
 
 
 def test_what_exact_means_is_not_takifugus_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,20 +352,3 @@ def test_a_law_within_bounds_is_one(low: list[float], high: list[float]) -> None
         for least, value, most in zip(low, row, high, strict=True):
             near = Fraction(least) * (1 - Fraction(1, 2**52)), Fraction(most)
             assert near[0] <= value <= near[1]
-
-
-def test_bounds_that_leave_no_room_stand_for_the_row_divided_by_its_sum() -> None:
-    low = [[1.526030657661781e-16, 0.9999999999999999], [2.2198841370556666e-30, 1.0]]
-    high = [[1.152603065766178e-15, 1.0], [1.0000000000000022e-15, 1.0]]
-    instance = {
-        "low": low,
-        "high": high,
-        "length": 3,
-        "unit": 7.656288129677356e-10,
-        "members": [[[[0, 1], [1, 0]]] * 2, [[[1, 0], [0, 1]]] * 2],
-        "spent": {"kind": "dp"},
-        "starts": [[0.24483625377738838, 0.7551637462226117], [0.5, 0.5]],
-    }
-    family = BY_NAME["chain within intervals"]
-    (found,) = compared(family, instance)
-    assert not list(found.faults(family.off)) and found.least > 0

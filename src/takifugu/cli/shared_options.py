@@ -11,7 +11,7 @@ import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
@@ -213,6 +213,31 @@ def show_result(facts: Mapping[str, Any], *lines: str, as_json: bool, err: bool 
         return
     for line in lines:
         echo(line, err=err)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Rows of cells as lines of aligned columns, those of ``right`` by their ends."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def confirm(question: str, *, yes: bool, seen: str = "") -> None:
+    """Ask, unless that was answered by ``--yes``; without a terminal that is needed.
+
+    ``seen`` is what the owner has to have seen.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        needed = f"be given by an owner who has seen this: {seen}" if seen else "be given there"
+        raise InvalidOption("--yes", given="is missing, and there is no terminal", needed=needed)
+    typer.confirm(question, abort=True, err=True)
 
 
 def plain(value: Any) -> Any:

@@ -20,10 +20,12 @@ SOURCES: dict[SourceKind, tuple[str, ...]] = {  # the keys of each kind of sourc
     "spark": ("table",),
     "memory": ("table",),
 }
-READING = ("separator", "encoding", "decimal")  # keys of a CSV source: how the file is written
 SEPARATORS = (",", ";", "\t", "|")
-ENCODINGS = ("utf-8", "latin-1")
-DECIMALS = (".", ",")
+READING = {  # keys of a CSV source: how the file is written
+    "separator": SEPARATORS,
+    "encoding": ("utf-8", "latin-1"),
+    "decimal": (".", ","),
+}
 OrderKind = Literal["time", "unix", "number"]
 NO_ORDER = "(no order)"  # stands for the column, if each entity has one row: it is 0 in all of them
 Outside = Literal["other", "drop", "refuse"]
@@ -43,8 +45,8 @@ class Source:
             the name that a program gives the table.
         url: The PostgreSQL server, ``postgresql://user@host/database``, without a password.
         separator: Of a CSV file: what stands between fields, one of `SEPARATORS`.
-        encoding: Of a CSV file: one of `ENCODINGS`.
-        decimal: Of a CSV file: the mark of decimals, one of `DECIMALS`.
+        encoding: Of a CSV file: ``utf-8`` or ``latin-1``.
+        decimal: Of a CSV file: the mark of decimals, a point or a comma.
 
     A CSV file of which one of the last three is said is read exactly so, the others being a comma,
     UTF-8 and a point. If none is, DuckDB finds out how the file is written.
@@ -63,30 +65,23 @@ class Source:
             raise InvalidDeclaration(
                 "source, kind", given=f"is {self.kind!r}", needed=f"be one of {', '.join(SOURCES)}"
             )
-        for key in ("path", "table", "url"):
-            needed = key in SOURCES[self.kind]
-            if needed and not getattr(self, key):
+        needed = SOURCES[self.kind]
+        for key in ("path", "table", "url", *READING):
+            value = getattr(self, key)
+            if key in needed and not value:
                 raise InvalidDeclaration(
                     f"source, {key}", given="is missing", needed=f"be given for {self.kind}"
                 )
-            if not needed and getattr(self, key) is not None:
+            fits = key in needed or (key in READING and self.kind == "csv")
+            if value is not None and not fits:
                 raise InvalidDeclaration(
                     f"source, {key}", given="is given", needed=f"be left out for {self.kind}"
                 )
-        known = (SEPARATORS, ENCODINGS, DECIMALS)
-        for key, values in zip(READING, known, strict=True):
-            value = getattr(self, key)
-            if value is None:
-                continue
-            if self.kind != "csv":
-                raise InvalidDeclaration(
-                    f"source, {key}", given="is given", needed=f"be left out for {self.kind}"
-                )
-            if value not in values:
+            if value is not None and key in READING and value not in READING[key]:
                 raise InvalidDeclaration(
                     f"source, {key}",
                     given=f"is {value!r:.40}",
-                    needed=f"be one of {', '.join(map(repr, values))}",
+                    needed=f"be one of {', '.join(map(repr, READING[key]))}",
                 )
         if self.decimal == "," and self.separator in (None, ","):
             raise InvalidDeclaration(

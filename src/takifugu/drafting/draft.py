@@ -281,7 +281,7 @@ class _Parts:
         keys = {"kind": schema.kind} | {k: v for k, v in place.items() if v is not None} | reading
         self.document["source"] = keys
         if schema.note:
-            self.decisions.append(Decision("source", "", schema.note))
+            self.decide("source", "", schema.note)
         if reading.get("decimal") == OPEN:
             self.ask(
                 "source.decimal",
@@ -310,11 +310,7 @@ class _Parts:
                 f"--entity {pasted(likely[0])}" if len(likely) == 1 else "--entity COLUMN",
             )
         else:
-            self.decisions.append(
-                Decision.given("entity", column)
-                if given
-                else Decision("entity", column, guess.reason, change="--entity COLUMN")
-            )
+            self.decide_or_guess("entity", column, given, guess.reason, "--entity COLUMN")
         return column
 
     def order(self, entity: str | None) -> None:
@@ -327,16 +323,12 @@ class _Parts:
             longest = None if entity is None else self._longest(run, entity)
             if column is None and longest is not None and longest <= 1:
                 why = "each entity has one row, so that no order is needed"
-                self.decisions.append(Decision("order", "", why, given is None, "--order COLUMN"))
+                self.decide("order", "", why, given is None, "--order COLUMN")
                 return
             if column is None:
                 self._ask_order(guess, entity, longest, none=given == NO_ORDER_ANSWER)
                 return
-            self.decisions.append(
-                Decision.given("order", column)
-                if given
-                else Decision("order", column, guess.reason, change="--order COLUMN")
-            )
+            self.decide_or_guess("order", column, given, guess.reason, "--order COLUMN")
             keys = self._order_keys(run, self.schema.column(column))
             self.document["order"] = keys
             if entity is not None:
@@ -372,14 +364,8 @@ class _Parts:
         if kind in ("time", "unix"):
             keys["zone"] = self.answers.zone or "UTC"
             if self.answers.zone is None and column.kind != "zoned" and kind == "time":
-                self.decisions.append(
-                    Decision(
-                        "order",
-                        column.name,
-                        "its times are taken for UTC; local ones need a zone",
-                        change="--zone Europe/Berlin",
-                    )
-                )
+                why = "its times are taken for UTC; local ones need a zone"
+                self.decide("order", column.name, why, change="--zone Europe/Berlin")
         elif self.answers.zone is not None:
             keys["zone"] = self.answers.zone
         keys["ties"] = list(self.answers.ties) if self.answers.ties else "refuse"
@@ -413,7 +399,7 @@ class _Parts:
         formats = possible_formats(run, DATA, column.name)
         if len(formats) == 1:
             why = f"its times are written as {formats[0]}"
-            self.decisions.append(Decision("order", column.name, why, change="--order COLUMN"))
+            self.decide("order", column.name, why, change="--order COLUMN")
             return {"format": formats[0]}
         if formats:
             self.ask(
@@ -482,7 +468,7 @@ class _Parts:
             if step != 1:
                 why = f"sums are made in steps of {step}"
                 change = "`step` in the declaration"
-                self.decisions.append(Decision("protected", column.name, why, change=change))
+                self.decide("protected", column.name, why, change=change)
             keys = {"bounds": list(bounds), "step": step, "missing": "refuse"}
             return {key: value for key, value in keys.items() if (key, value) != ("step", 1)}
         if values is not None:
@@ -529,7 +515,7 @@ class _Parts:
         if listed and rule in OUTSIDE_WORDS and (is_given or self.answers.unlisted == "refuse"):
             change = " or ".join(f"--outside {other}" for other in OUTSIDE_WORDS if other != rule)
             why = OUTSIDE_WORDS[rule]
-            self.decisions.append(Decision("protected", column, why, not is_given, change))
+            self.decide("protected", column, why, not is_given, change)
         return {"values": values, "outside": rule}
 
     def public(self) -> None:
@@ -549,6 +535,17 @@ class _Parts:
         rules = {k: v for k, v in (self.answers.outside or {}).items() if k not in public}
         if protected:
             _refuse_outside(rules, labels)
+
+    def decide(self, part: str, column: str, reason: str, *more: Any, **named: Any) -> None:
+        self.decisions.append(Decision(part, column, reason, *more, **named))
+
+    def decide_or_guess(
+        self, part: str, column: str, given: str | None, reason: str, change: str
+    ) -> None:
+        if given:
+            self.decisions.append(Decision.given(part, column))
+        else:
+            self.decide(part, column, reason, change=change)
 
     def ask(
         self, key: str, question: str, needed: str, option: str, choices: tuple[str, ...] = ()

@@ -32,6 +32,7 @@ from takifugu.tables.household_facts import (
     public_labels,
     uneven_households,
 )
+from takifugu.tables.run_counting import dropping_refused
 from takifugu.tables.scope import Scope
 
 if TYPE_CHECKING:
@@ -59,12 +60,7 @@ def fit_household(
         )
     category = engine.declaration.category(column)
     if category.outside == "drop":
-        raise InvalidQuery(
-            column,
-            given="drops rows that have other values, or none",
-            needed="have a value in each row here: declare outside = 'other' or 'refuse'",
-            reason="drops",
-        )
+        raise dropping_refused(column)
     members = _members(engine, options.household, options.member)
     labels = engine.keys(column)
     refuse_large_household(len(members), len(labels) ** len(members))

@@ -145,10 +145,14 @@ def fit_process(
         engine, column, scope, lags=lags, profile=options.profile, own=options.own_levels
     )
     kernel = "ar1" if options.kernel is None and scope.end is not None else options.kernel
-    fit = _fitted(moments, kernel, moments.correlations)
+    if kernel is None:
+        fit = best_kernel(moments.correlations, moments.products)
+    else:
+        fit = fit_kernel(kernel, moments.correlations, moments.products)
     if options.own_levels:
         for _ in range(MEAN_CORRECTION_ROUNDS):
-            fit = _fitted(moments, fit.family.word, _with_means(moments, fit.kernel))
+            corrected = _with_means(moments, fit.kernel)
+            fit = fit_kernel(fit.family.word, corrected, moments.products)
     if not fit.error < inf:
         raise InvalidQuery(
             "kernel",
@@ -239,12 +243,6 @@ def fit_gaussian(
     prior = fit_table(table, column, options)
     assert isinstance(prior, Gaussian)  # noqa: S101
     return prior
-
-
-def _fitted(moments: LagMoments, kernel: str | None, correlations: Floats) -> KernelFit:
-    if kernel is None:
-        return best_kernel(correlations, moments.products)
-    return fit_kernel(kernel, correlations, moments.products)
 
 
 def _with_means(moments: LagMoments, kernel: StationaryKernel) -> Floats:

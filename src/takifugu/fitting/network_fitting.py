@@ -32,7 +32,9 @@ from takifugu.priors.network_structure import (
     mutual_information,
 )
 from takifugu.priors.networks import BayesianNetwork
+from takifugu.tables.aggregates import Histogram
 from takifugu.tables.engine import Engine
+from takifugu.tables.run_counting import dropping_refused
 from takifugu.tables.scope import EVERYTHING, Scope
 from takifugu.visible import four_digits
 
@@ -123,12 +125,7 @@ def _labels(engine: Engine, column: str) -> tuple[Name, ...]:
         )
     category = engine.declaration.category(column)
     if category.outside == "drop":
-        raise InvalidQuery(
-            column,
-            given="drops rows that have other values, or none",
-            needed="have a value in each row of a network: declare outside = 'other' or 'refuse'",
-            reason="drops",
-        )
+        raise dropping_refused(column)
     keys = engine.keys(column)
     if len(keys) < 2:
         raise InvalidQuery(
@@ -155,46 +152,39 @@ def _counted(
 ) -> tuple[Parents, dict[str, Integers], dict[tuple[str, str], float]]:
     """The parents of each column, ``[parent, …, own value]`` of each, and what its edges tell."""
     columns = tuple(keys)
+    is_tree = structure is None and len(columns) > 1
+    parents: Parents = dict.fromkeys(columns, ())
     if structure is not None:
         parents = checked_structure(structure, columns)
-        families = {column: (*parents[column], column) for column in columns}
-        for column, family in families.items():
-            cells = prod(len(keys[name]) for name in family)
+    sets: Sequence[tuple[str, ...]] = tuple(combinations(columns, 2))
+    if not is_tree:
+        families = [(*parents[column], column) for column in columns]
+        for *above, column in families:
+            cells = prod(len(keys[name]) for name in (*above, column))
             if cells > MAX_TABLE_CELLS:
                 raise TooLarge(
-                    f"the table of {column} given {', '.join(parents[column])} has {cells:,} cells;"
+                    f"the table of {column} given {', '.join(above)} has {cells:,} cells;"
                     f" at most {MAX_TABLE_CELLS:,}: give it fewer parents, or merge labels",
                     size=cells,
                     limit=MAX_TABLE_CELLS,
                 )
-        distinct = {frozenset(family): family for family in families.values()}
-        found = engine.cross_tabulations(tuple(distinct.values()), train)
-        made = {frozenset(table.columns): (table.columns, table.counts) for table in found}
-        tables = {
-            column: _turned(*made[frozenset(family)], family) for column, family in families.items()
-        }
-        return parents, tables, {}
-    if len(columns) == 1:
-        (table,) = engine.cross_tabulations([columns], train)
-        return {columns[0]: ()}, {columns[0]: table.counts}, {}
-    pairs = tuple(combinations(columns, 2))
-    found = engine.cross_tabulations(pairs, train)
-    counts = {pair: table.counts for pair, table in zip(pairs, found, strict=True)}
-    parents, information = chow_liu_tree(columns, counts)
-    tables = {}
-    for column in columns:
-        if parents[column]:
-            (parent,) = parents[column]
-            pair = (column, parent) if (column, parent) in counts else (parent, column)
-            tables[column] = _turned(pair, counts[pair], (parent, column))
-        else:
-            other = next(pair for pair in pairs if column in pair)
-            tables[column] = counts[other].sum(axis=1 - other.index(column))
+        sets = tuple({frozenset(family): family for family in families}.values())
+    counted = engine.cross_tabulations(sets, train)
+    information: dict[tuple[str, str], float] = {}
+    if is_tree:
+        pairs = {(a, b): table.counts for (a, b), table in zip(sets, counted, strict=True)}
+        parents, information = chow_liu_tree(columns, pairs)
+    tables = {column: _counts_of((*parents[column], column), counted) for column in columns}
     return parents, tables, information
 
 
-def _turned(columns: tuple[str, ...], counts: Integers, wanted: tuple[str, ...]) -> Integers:
-    return np.transpose(counts, [columns.index(name) for name in wanted])
+def _counts_of(family: tuple[str, ...], counted: Sequence[Histogram]) -> Integers:
+    """``[parent, …, own value]``: from the table that has these columns, and maybe others."""
+    table = next(table for table in counted if set(family) <= set(table.columns))
+    others = tuple(k for k, name in enumerate(table.columns) if name not in family)
+    left = [name for name in table.columns if name in family]
+    counts: Integers = table.counts.sum(axis=others) if others else table.counts
+    return np.transpose(counts, [left.index(name) for name in family])
 
 
 def _smoothed(column: str, counts: Integers, alpha: float) -> Any:

@@ -172,7 +172,8 @@ def _cells(
             )
             keys.append(names)
             if declared.missing == "drop":
-                _refuse_dropped(column, by_hour or len(columns) > 1)
+                if by_hour or len(columns) > 1:
+                    raise dropping_refused(column)
                 rows = rows.filter(~missing)
                 values[column], missing = range_index(rows[column], declared, kind, inner)
             continue
@@ -182,7 +183,8 @@ def _cells(
         keys.append(engine.keys(column))
         codes[column] = engine.lookup(column)
         if category.outside == "drop":
-            _refuse_dropped(column, by_hour or len(columns) > 1)
+            if by_hour or len(columns) > 1:
+                raise dropping_refused(column)
             rows = ex.among(rows, column, tuple(codes[column].codes))
         values[column] = rows[column]
     return rows, keys, codes, values, missing, amount
@@ -226,16 +228,15 @@ def _ranges(amount: Amount, cuts: Sequence[Fraction]) -> tuple[tuple[str, ...], 
     return names, [int(low / amount.step) for low, _ in ranges[1:]]
 
 
-def _refuse_dropped(column: str, refused: bool) -> None:
-    """A dropped value leaves a hole: in a joint state, or among the hours."""
-    if refused:
-        raise InvalidQuery(
-            column,
-            given="drops rows that have other values, or none",
-            needed="have a value in each row here: declare outside = 'other' or 'refuse', or for"
-            " numbers what a missing one counts as",
-            reason="drops",
-        )
+def dropping_refused(column: str) -> InvalidQuery:
+    """The error for a column that drops rows: a hole in a joint state, or among the hours."""
+    return InvalidQuery(
+        column,
+        given="drops rows that have other values, or none",
+        needed="have a value in each row here: declare outside = 'other' or 'refuse', or for"
+        " numbers what a missing one counts as",
+        reason="drops",
+    )
 
 
 def _states(

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, print_json, refuse_outside
+from takifugu.cli.shared_options import AsJson, aligned, print_json, refuse_outside
 from takifugu.visible import four_digits, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from takifugu.finite.linearity import Composition
     from takifugu.finite.nfc import Attack
-    from takifugu.finite.verdict import MechanismVerdict, Step, Verdict
+    from takifugu.finite.verdict import Composition, MechanismVerdict, Step, Verdict
 
 MAX_RUNS = 50
 NEGLIGIBLE = 1e-12
@@ -298,11 +297,7 @@ def growth_rows(found: "MechanismVerdict") -> list[tuple[str, str, str, str]]:
 def growth_lines(found: "MechanismVerdict") -> list[str]:
     """The same in columns, under a heading."""
     rows = [HEADINGS, *growth_rows(found)]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return [
-        "  ".join(["", *(row[i].rjust(widths[i]) for i in range(3)), row[3]]).rstrip()
-        for row in rows
-    ]
+    return [f"  {line}" for line in aligned(rows, right=range(3))]
 
 
 def _once(found: "MechanismVerdict") -> str:

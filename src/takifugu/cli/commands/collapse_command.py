@@ -107,16 +107,16 @@ def _facts(
 
     one, two = chosen.loss(1), chosen.loss(2)
     return {
-        "one_run": {"epsilon": _number(one.epsilon), "odds": _exact(one.ratio)},
+        "one_run": {"epsilon": one.epsilon, "odds": _exact(one.ratio)},
         "two_runs": {
-            "epsilon": _number(two.epsilon),
+            "epsilon": two.epsilon,
             "odds": _exact(two.ratio),
             "chance_revealed": _exact(waiting.within(2)),
             "telling": [chosen.show(output) for output in chosen.revealing_outputs()],
         },
         "runs": {
             "expected": _exact(waiting.expectation),
-            **{name: _number(waiting.quantile(level)) for name, level in LEVELS.items()},
+            **{name: waiting.quantile(level) for name, level in LEVELS.items()},
             "simulated_mean": simulated.mean,
             "standard_error": simulated.standard_error,
             "repetitions": len(simulated.runs),
@@ -159,13 +159,9 @@ def _step(chosen: "Collapse", trace: "AttackTrace", step: "AttackStep") -> dict[
     }
 
 
-def _number(value: float) -> float | str:
-    return "infinity" if value == math.inf else value
-
-
 def _exact(value: Fraction | float) -> str | float:
     """A fraction as text, exactly; a float as it is."""
-    return str(value) if isinstance(value, Fraction) else _number(value)
+    return str(value) if isinstance(value, Fraction) else value
 
 
 # --- terminal ---

@@ -1,6 +1,5 @@
 """``takifugu dataset``: add datasets, show what is protected, check the data, accept changes."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ from takifugu.cli.shared_options import (
     Spinner,
     StrictTyper,
     Uncertainty,
+    confirm,
     echo,
     print_json,
     read_column_pairs,
@@ -270,7 +270,7 @@ def accept(
         )
     if not as_json:
         _print_pending(change, unchanged=unchanged)
-    _confirm(
+    confirm(
         f"Is the declaration of {name} the one used before?"
         if unchanged
         else f"Charge all earlier releases of {name} to every row?",
@@ -317,20 +317,10 @@ def _separate(
             "--separate-from", given="comes with --unchanged", needed="be a decision of its own"
         )
     project.dataset(name)
-    _confirm(f"Rows in both {name} and {other} can lose both budgets. Accept?", yes=yes)
+    confirm(f"Rows in both {name} and {other} can lose both budgets. Accept?", yes=yes)
     event = project.count_separately(name, other)
     spent = {"spent_before": None, "spent_after": None}
     _show_decision(name, event, "separate", [], spent, as_json)
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InvalidOption(
-            "--yes", given="is missing", needed="be given where there is no terminal"
-        )
-    typer.confirm(question, abort=True, err=True)
 
 
 def _project_of(dataset: str, folder: Path | None) -> "Project | None":

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from takifugu.declarations.open_points import OpenPoint
     from takifugu.drafting import Draft
 
-CODEBOOKS = (".csv", ".tsv", ".json", ".toml", ".txt")
 FITTED = "fitted"
 SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
@@ -192,24 +191,28 @@ def parse_outside_rule(text: str) -> tuple[str, str]:
     return column, rule
 
 
+def _by_column(text: str, option: str, example: str) -> tuple[str, str]:
+    """A column and what stands for it, from ``COLUMN=…``."""
+    column, mark, rest = text.rpartition("=")
+    if not mark or not column or not rest.strip():
+        raise InvalidOption(option, given=f"is {text!r:.80}", needed=f"look like {example}")
+    return column, rest
+
+
 def parse_column_labels(text: str, folder: Path) -> tuple[str, Any]:
     """A column and its labels, from ``COLUMN=…``; a codebook by its path from ``folder``."""
-    column, mark, text_of_labels = text.rpartition("=")
-    if not mark or not column or not text_of_labels.strip():
-        raise InvalidOption(
-            "--labels",
-            given=f"is {text!r:.80}",
-            needed="look like place=home,work or place=codebook.csv",
-        )
-    return column, parse_labels(text_of_labels, folder)
+    column, labels = _by_column(text, "--labels", "place=home,work or place=codebook.csv")
+    return column, parse_labels(labels, folder)
 
 
 def parse_labels(text: str, folder: Path) -> Any:
     """Labels as a declaration has them: a list, a codebook, or those of the fitted rows."""
     if text.strip() == FITTED:
         return "from the fitted rows"
+    from takifugu.declarations.declaration_files import CODEBOOK_SUFFIXES
+
     file, _, part = text.partition(":")
-    if Path(file).suffix.lower() in CODEBOOKS:
+    if Path(file).suffix.lower() in CODEBOOK_SUFFIXES:
         if not Path(file).is_file():
             raise InvalidOption(
                 "--labels", given=f"{visible(file)} is not a file", needed="be one, or a list"
@@ -226,9 +229,7 @@ def _from(path: Path, folder: Path) -> str:
 
 def parse_column_bounds(text: str) -> tuple[str, list[Any]]:
     """A column and its bounds, from ``COLUMN=0..100``."""
-    column, mark, ends = text.rpartition("=")
-    if not mark or not column:
-        raise InvalidOption("--bounds", given=f"is {text!r:.80}", needed="look like pulse=30..220")
+    column, ends = _by_column(text, "--bounds", "pulse=30..220")
     return column, parse_bounds(ends)
 
 

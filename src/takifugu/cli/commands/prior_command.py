@@ -17,6 +17,8 @@ from takifugu.cli.shared_options import (
     InvalidOption,
     Spinner,
     StrictTyper,
+    aligned,
+    confirm,
     echo,
     listed,
     print_json,
@@ -267,15 +269,9 @@ def accept(
         return
     lines = list(change_lines(name, change, facts))
     seen = "; ".join(map(str.strip, lines))
-    if not yes:
-        if not sys.stdin.isatty():
-            raise InvalidOption(
-                "--yes",
-                given="is missing, and there is no terminal",
-                needed=f"be given by an owner who has seen this: {seen}",
-            )
+    if sys.stdin.isatty() and not yes:
         echo("\n".join(lines), err=True)
-        typer.confirm(f"Accept this for {name}?", abort=True, err=True)
+    confirm(f"Accept this for {name}?", yes=yes, seen=seen)
     event = project.accept_prior(name, change)
     facts |= {"accepted": True, "event": event.seq, "actor": event.body["actor"]}
     lines.append(f"accepted by {facts['actor']}: event {event.seq} of the ledger")
@@ -302,26 +298,18 @@ def _print_comparison(comparison: "PriorComparison") -> None:
     at = f", at delta = {four_digits(comparison.delta)}" if comparison.delta else ""
     many = "release" if comparison.count == 1 else "releases"
     echo(f"{whose}: {comparison.count} {many}; Pufferfish epsilon of each alone, and together{at}")
-    lines = [
-        (
-            f"event {one.seq}, {query_words(one.body)}",
-            [four_digits(loss, "up") for loss in one.losses.values()],
-        )
-        for one in comparison.releases
-    ]
-    lines.append(("all together", [four_digits(t, "up") for t in comparison.totals.values()]))
     names = list(comparison.totals)
-    left = max(len(words) for words, _ in lines)
-    wide = [
-        max(len(name), *(len(numbers[i]) for _, numbers in lines)) for i, name in enumerate(names)
-    ]
-    for words, numbers in [("", names), *lines]:
-        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
-        echo(f"  {words:<{left}}  {'  '.join(cells)}")
+    rows = [["", *names]]
+    for release in comparison.releases:
+        losses = (four_digits(loss, "up") for loss in release.losses.values())
+        rows.append([f"event {release.seq}, {query_words(release.body)}", *losses])
+    totals = (four_digits(total, "up") for total in comparison.totals.values())
+    rows.append(["all together", *totals])
     if comparison.count and any(leak is not None for leak in comparison.leaks.values()):
-        numbers = ["?" if x is None else four_digits(x, "down") for x in comparison.leaks.values()]
-        cells = (number.rjust(width) for number, width in zip(numbers, wide, strict=True))
-        echo(f"  {'leaked by some mechanism with that loss':<{left}}  {'  '.join(cells)}")
+        leaks = ("?" if x is None else four_digits(x, "down") for x in comparison.leaks.values())
+        rows.append(["leaked by some mechanism with that loss", *leaks])
+    for line in aligned(rows, right=range(1, len(names) + 1)):
+        echo(f"  {line}")
     if comparison.count > len(comparison.releases):
         echo(f"  ({comparison.count - len(comparison.releases)} earlier releases are not listed)")
     for beyond in comparison.beyond:
@@ -396,13 +384,8 @@ def _chain(names: Sequence[str], kernel: Any) -> Iterator[str]:
 
 def _table(names: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[str]:
     shown = [_shown(name) for name in names]
-    first = max(map(len, shown))
-    widths = [max(len(name), *(len(row[k]) for row in cells)) for k, name in enumerate(shown)]
-    head = (name.rjust(width) for name, width in zip(shown, widths, strict=True))
-    yield f"  {'':<{first}}  {'  '.join(head)}"
-    for name, row in zip(shown, cells, strict=True):
-        line = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        yield f"  {name:<{first}}  {'  '.join(line)}"
+    rows = [["", *shown], *([name, *row] for name, row in zip(shown, cells, strict=True))]
+    yield from (f"  {line}" for line in aligned(rows, right=range(1, len(names) + 1)))
 
 
 def _edges(edges: Sequence[tuple[Any, Any]], arrow: str, nodes: int) -> Iterator[str]:

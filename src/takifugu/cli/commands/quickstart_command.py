@@ -24,6 +24,7 @@ from takifugu.cli.shared_options import (
     print_json,
     read_column_pairs,
     read_secrets,
+    show_result,
 )
 from takifugu.errors import TakifuguError, pasted
 
@@ -53,13 +54,14 @@ def run_init(
     from takifugu.project.project import init_project
 
     project = init_project(folder, ledger=ledger)
-    if as_json:
-        policy = project.policy
-        facts = {"project": str(project.file), "ledger": policy.ledger}
-        print_json(facts | {"ledger_id": policy.ledger_id})
-        return
-    echo(f"made {project.file}, with the ledger {project.policy.ledger}")
-    echo("next: takifugu dataset add NAME DECLARATION.toml")
+    policy = project.policy
+    facts = {"project": str(project.file), "ledger": policy.ledger, "ledger_id": policy.ledger_id}
+    show_result(
+        facts,
+        f"made {project.file}, with the ledger {policy.ledger}",
+        "next: takifugu dataset add NAME DECLARATION.toml",
+        as_json=as_json,
+    )
 
 
 QUICKSTART_FLAGS: dict[str, Flag] = DRAFT_FLAGS | {

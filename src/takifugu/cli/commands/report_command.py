@@ -17,7 +17,7 @@ from takifugu.cli.shared_options import (
     StrictGroup,
     StrictTyper,
     echo,
-    print_json,
+    show_result,
     show_warnings,
     the_project,
 )
@@ -63,10 +63,8 @@ def run_sign(
     statement = verify_report(content, signature, private.public_key())
     write_whole(place, signature, field="--out", refuse_existing=True, fsync=True)
     facts = _signature_facts(statement, private.public_key())
-    if as_json:
-        print_json({"out": str(place)} | facts)
-    else:
-        echo(f"wrote {place}: signed by {facts['signer']} with key {facts['key']}", err=True)
+    words = f"wrote {place}: signed by {facts['signer']} with key {facts['key']}"
+    show_result({"out": str(place)} | facts, words, as_json=as_json, err=True)
 
 
 def run_verify_signature(
@@ -126,16 +124,16 @@ def run_verify_signature(
         _refuse_older(statement.head, _seen(witness, chain), f"{witness} has seen")
     newest = None if events is None else statement.head.seq == events
     facts = _signature_facts(statement, public)
-    if as_json:
-        print_json({"valid": True} | facts | {"events": events, "newest": newest})
-        return
-    echo(f"valid: signed by {facts['signer']} at {facts['signed']} with key {facts['key']}")
+    words = [f"valid: signed by {facts['signer']} at {facts['signed']} with key {facts['key']}"]
+    as_of = f"as of event {facts['seq']} of the ledger"
     if events is None:
-        echo(f"as of event {facts['seq']} of the ledger ({facts['hash'][:12]}): not compared")
+        words.append(f"{as_of} ({facts['hash'][:12]}): not compared")
     else:
-        echo(f"as of event {facts['seq']} of the ledger, which the export of {events} events has")
-        if not newest:
-            echo(f"the ledger has gone on since: {events - facts['seq']} later events")
+        words.append(f"{as_of}, which the export of {events} events has")
+    if events is not None and not newest:
+        words.append(f"the ledger has gone on since: {events - facts['seq']} later events")
+    facts = {"valid": True} | facts | {"events": events, "newest": newest}
+    show_result(facts, *words, as_json=as_json)
 
 
 def run_key(
@@ -162,10 +160,9 @@ def run_key(
         locked = typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True)
     signing_key = make_key(file, passphrase=None if locked is None else locked.encode())
     name = key_name(signing_key.public_bytes_raw())
-    if as_json:
-        print_json({"out": str(file), "public": str(public_file(file)), "key": name})
-    else:
-        echo(f"wrote {file} (keep it to yourself) and {public_file(file)}: key {name}", err=True)
+    facts = {"out": str(file), "public": str(public_file(file)), "key": name}
+    words = f"wrote {file} (keep it to yourself) and {public_file(file)}: key {name}"
+    show_result(facts, words, as_json=as_json, err=True)
 
 
 def _beside(report: Path) -> Path:
@@ -323,10 +320,8 @@ def run_report(
         pending.keep(fsync=True)
     finally:
         pending.discard()
-    if as_json:
-        print_json({"out": str(out)} | _facts(report))
-    else:
-        echo(f"wrote {out}: results in it are published numbers", err=True)
+    words = f"wrote {out}: results in it are published numbers"
+    show_result({"out": str(out)} | _facts(report), words, as_json=as_json, err=True)
     if not report.ledger.sound:
         echo("takifugu: the ledger is not sound; see `takifugu ledger verify`", err=True)
         raise typer.Exit(1)
@@ -335,18 +330,12 @@ def run_report(
 def _facts(report: "PrivacyReport") -> dict[str, Any]:
     datasets = []
     for dataset in report.datasets:
-        budget = dataset.budget
-        has_budget = budget is not None and budget.epsilon is not None
-        datasets.append(
-            {
-                "name": dataset.name,
-                "budget": str(budget.epsilon) if budget is not None and has_budget else None,
-                "delta": None if budget is None else str(budget.delta),
-                "spent": None if budget is None else budget.spent,
-                "left": None if budget is None else budget.left,
-                "releases": len(dataset.releases),
-            }
-        )
+        facts: dict[str, Any] = {"name": dataset.name, "budget": None, "delta": None}
+        facts |= {"spent": None, "left": None, "releases": len(dataset.releases)}
+        if budget := dataset.budget:
+            facts["budget"] = None if budget.epsilon is None else str(budget.epsilon)
+            facts |= {"delta": str(budget.delta), "spent": budget.spent, "left": budget.left}
+        datasets.append(facts)
     head = {"seq": report.ledger.seq, "hash": report.ledger.hash}
     return {"datasets": datasets, "head": head, "sound": report.ledger.sound}
 

@@ -12,6 +12,7 @@ from takifugu.cli.shared_options import (
     InProject,
     InvalidOption,
     StrictTyper,
+    aligned,
     echo,
     print_json,
     show_result,
@@ -287,16 +288,16 @@ def run_token_list(
     if not rows:
         ended = " (some have ended: --all)" if tokens else ""
         echo(f"no tokens{ended}; `takifugu token create` makes one")
-    widths = [
-        max((len(getattr(record, key)) for record in rows), default=0) for key in LISTED_FIELDS
+    lines = [
+        [
+            *(getattr(record, key) for key in LISTED_FIELDS),
+            f"{_until(record)}, "
+            + ("never used" if record.used is None else f"last used {_time(record.used)}"),
+        ]
+        for record in rows
     ]
-    for record in rows:
-        who = "  ".join(
-            f"{getattr(record, key):<{width}}"
-            for key, width in zip(LISTED_FIELDS, widths, strict=True)
-        )
-        used = "never used" if record.used is None else f"last used {_time(record.used)}"
-        echo(f"{who}  {_until(record)}, {used}")
+    for line in aligned(lines):
+        echo(line)
 
 
 @token_app.command("revoke")

@@ -13,12 +13,12 @@ from typing import Annotated
 
 import typer
 
-from takifugu.cli.shared_options import AsJson, echo, print_json
-from takifugu.errors import InvalidFile, Malformed
+from takifugu.cli.shared_options import AsJson, echo, print_json, refuse_outside
+from takifugu.errors import InvalidFile
 
 DEFAULT_FOLDER = Path("out") / "demo"
 FILES = {"page": "page.html", "ledger": "takifugu.ledger", "declaration": "check-ins.toml"}
-FEWEST, MOST = 20_000, 100_000_000
+MIN_ROWS, MAX_ROWS = 20_000, 100_000_000
 LEAD = (
     "A demonstration on synthetic data: check-ins of 500 days, drawn from a Markov model. Nobody is"
     " behind these rows. This is the report that takifugu report writes for a project of your own."
@@ -52,10 +52,8 @@ def run_demo(
     rows, error, cost, …), right (how many of the named places are right, by place), again_free,
     refused (message, alone, most), spent, head, sound, seconds.
     """
-    if not FEWEST <= rows <= MOST:
-        raise Malformed("--rows", given=f"is {rows}", needed=f"be from {FEWEST} to {MOST}")
-    if not 0 <= seed < 2**64:
-        raise Malformed("--seed", given=f"is {seed}", needed=f"be from 0 to {2**64 - 1}")
+    refuse_outside("--rows", rows, MIN_ROWS, MAX_ROWS)
+    refuse_outside("--seed", seed, 0, 2**64 - 1)
     from takifugu.cli.demo import demo_steps
     from takifugu.cli.demo.demo_steps import DemoRecord
     from takifugu.project.project import open_project

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
-from takifugu.cli.shared_options import Spinner, echo
+from takifugu.cli.shared_options import Spinner, aligned, echo
 from takifugu.costs.cost import Cost
 from takifugu.errors import SameRows
 from takifugu.fitting import FitOptions
@@ -91,18 +91,12 @@ def _lines(part: Part) -> Iterator[str]:
         case Verbatim(text):
             yield from text.strip().splitlines()
         case FactList(pairs):
-            yield from _aligned([[name, cell_text(value)] for name, value in pairs.items()])
+            yield from aligned([[name, cell_text(value)] for name, value in pairs.items()])
         case PageTable(columns, rows):
             cells = [list(map(cell_text, row)) for row in rows[:ROWS_PRINTED]]
-            yield from _aligned([list(columns), *cells])
+            yield from aligned([list(columns), *cells])
             if len(rows) > ROWS_PRINTED:
                 yield f"… and {len(rows) - ROWS_PRINTED} more"
-
-
-def _aligned(rows: list[list[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
 
 
 DATASET = "check-ins"

@@ -12,9 +12,14 @@ from takifugu._core.numeric import Floats, distribution
 from takifugu._core.toml import parse_json, parse_toml
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.finite.files import fields as doc
-from takifugu.finite.files.datasets_section import Datasets, read_datasets
+from takifugu.finite.files.datasets_section import (
+    Datasets,
+    NamedSecrets,
+    read_datasets,
+    read_pairs,
+    read_secrets,
+)
 from takifugu.finite.files.fields import FileSection
-from takifugu.finite.files.secrets_section import NamedSecrets, read_pairs, read_secrets
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Between, Explicit, Knowledge

@@ -3,18 +3,21 @@
 from takifugu.finite.nfc.attack import (
     Attack,
     AttackSearch,
-    OutputLeakage,
-    leakage_of_outputs,
     search_attack,
 )
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
+    MechanismOutput,
+    OutputTable,
+    Requirement,
     condition_on_claims,
     constraint_values,
     dp_costs,
     dp_epsilon,
     necessary_condition,
+    output_table,
+    requirements,
 )
 from takifugu.finite.nfc.kernel_proof import (
     BestCoupling,
@@ -22,13 +25,6 @@ from takifugu.finite.nfc.kernel_proof import (
     best_couplings,
     prove_with_certificates,
     prove_with_kernel,
-)
-from takifugu.finite.nfc.outputs_and_requirements import (
-    MechanismOutput,
-    OutputTable,
-    Requirement,
-    output_table,
-    requirements,
 )
 
 __all__ = [
@@ -39,7 +35,6 @@ __all__ = [
     "Condition",
     "KernelProof",
     "MechanismOutput",
-    "OutputLeakage",
     "OutputTable",
     "Requirement",
     "best_couplings",
@@ -47,7 +42,6 @@ __all__ = [
     "constraint_values",
     "dp_costs",
     "dp_epsilon",
-    "leakage_of_outputs",
     "necessary_condition",
     "output_table",
     "prove_with_certificates",

@@ -15,7 +15,7 @@ E[g|s′] ≥ min_ℓ P(D_ℓ|s′) · max_ℓ g(D_ℓ); so the leak is at most
 constants.) The constant may still be positive: the condition is necessary, not sufficient.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
@@ -25,28 +25,18 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 from takifugu._core.rounding import gamma, up
-from takifugu.errors import InvalidMechanism
 from takifugu.finite.evidence import log_sum
 from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import (
     Certificate,
     Condition,
+    MechanismOutput,
+    OutputTable,
     claims_by_output,
     condition_on_claims,
 )
-from takifugu.finite.nfc.outputs_and_requirements import MechanismOutput, OutputTable, output_table
 from takifugu.finite.world import World
 from takifugu.priors.secrets import SecretPair
-
-
-@dataclass(frozen=True)
-class OutputLeakage:
-    """What seeing some outputs together reveals: the worst pair and prior, and both bounds."""
-
-    pair: SecretPair
-    prior: str
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True)
@@ -100,22 +90,6 @@ class AttackSearch:
         return "holds up to a constant" if self.condition.upper <= 0 else "undecided"
 
 
-def leakage_of_outputs(
-    world: World, mechanisms: Sequence[FiniteMechanism], counts: Mapping[MechanismOutput, int]
-) -> OutputLeakage:
-    """What seeing the outputs in ``counts`` together reveals: the worst pair and prior."""
-    outputs = output_table(world, mechanisms)
-    value, error = _losses(world, outputs, _row(outputs, counts)[None, :])
-    p, t = np.unravel_index(int(np.argmax(value[0])), value[0].shape)
-    finite = np.isfinite(value[0, p, t])
-    return OutputLeakage(
-        world.pairs[int(p)],
-        world.listed_priors[int(t)].name,
-        float(value[0, p, t] - (error[0] if finite else 0.0)),
-        float(value[0, p, t] + (error[0] if finite else 0.0)),
-    )
-
-
 def search_attack(
     world: World,
     mechanisms: Sequence[FiniteMechanism],
@@ -149,17 +123,6 @@ def search_attack(
                 break
     best = min(attacks, key=lambda attack: attack.runs, default=None)
     return AttackSearch(best, condition, runs, most_runs if missed else 0)
-
-
-def _row(outputs: OutputTable, counts: Mapping[MechanismOutput, int]) -> Integers:
-    row = np.zeros(len(outputs.labels), dtype=np.int64)
-    for output, count in counts.items():
-        if not isinstance(count, int | np.integer) or count < 0:
-            raise InvalidMechanism(
-                "counts", given=f"of {output} is {count}", needed="be a whole number, 0 or more"
-            )
-        row[outputs.position(output)] = count
-    return row
 
 
 def _multisets(size: int, runs: int) -> Integers:

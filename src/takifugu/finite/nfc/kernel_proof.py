@@ -45,11 +45,13 @@ from takifugu.finite.mechanism import FiniteMechanism
 from takifugu.finite.nfc.condition import (
     SOLVER_TOLERANCES,
     Condition,
+    OutputTable,
     claims_by_output,
+    output_table,
     proven_by_beta,
+    supports,
     without_dust,
 )
-from takifugu.finite.nfc.outputs_and_requirements import OutputTable, output_table, supports
 from takifugu.finite.world import World
 from takifugu.priors.secrets import SecretPair
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, get_args
 
 from takifugu.errors import InvalidFile, UnsoundRequest
 from takifugu.papers.composition.appendix_page import write_appendix
@@ -118,57 +118,6 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def manifest(
-    results: Results,
-    *,
-    command: str,
-    seed: int,
-    seconds: float,
-    folder: Path,
-    files: Iterable[Path],
-    notices: Iterable[str] = (),
-) -> dict[str, Any]:
-    """Versions, data, seeds, time and every file with its hash; paths are those within ``folder``.
-
-    Args:
-        results: What was measured.
-        command: The command as typed.
-        seed: The seed of the simulations; nothing that protects data has one.
-        seconds: The wall time of this run; parts found from an earlier one took none.
-        folder: Where everything was written.
-        files: What was written.
-        notices: What was not there.
-    """
-    return {
-        "command": command,
-        "seconds": round(seconds, 1),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
-        "commit": commit(),
-        "seeds": {"mechanisms": seed, "simulated worlds": WORLD_SEED},
-        "datasets": [
-            {
-                "key": one.key,
-                "title": one.title,
-                "origin": one.origin,
-                "fingerprint": one.fingerprint,
-                "repetitions": one.repetitions,
-                "facts": dict(one.facts),
-            }
-            for one in results.about
-        ],
-        "notices": list(notices),
-        "files": {
-            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(files)
-        },
-    }
-
-
 def commit() -> str | None:
     """The commit of the working copy that this file belongs to; None if it belongs to none."""
     git = shutil.which("git")
@@ -198,13 +147,6 @@ def _version(name: str) -> str | None:
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 Notify = Callable[[str], None]
-
-
-class Settings(TypedDict):
-    """What the experiment and its shifts have in common."""
-
-    repetitions: int
-    rng_seed: int
 
 
 @dataclass(frozen=True)
@@ -244,6 +186,47 @@ class Reproduction:
     seconds: float
 
 
+def manifest(
+    request: ReproductionRequest,
+    results: Results,
+    files: Iterable[Path],
+    notices: Iterable[str],
+    seconds: float,
+) -> dict[str, Any]:
+    """Versions, data, seeds, time and every file with its hash; paths are those within the folder.
+
+    ``seconds`` is the wall time of this run; parts found from an earlier one took none.
+    """
+    return {
+        "command": request.command,
+        "seconds": round(seconds, 1),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "commit": commit(),
+        "seeds": {"mechanisms": request.seed, "simulated worlds": WORLD_SEED},
+        "datasets": [
+            {
+                "key": one.key,
+                "title": one.title,
+                "origin": one.origin,
+                "fingerprint": one.fingerprint,
+                "repetitions": one.repetitions,
+                "facts": dict(one.facts),
+            }
+            for one in results.about
+        ],
+        "notices": list(notices),
+        "files": {
+            path.relative_to(request.out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(files)
+        },
+    }
+
+
 def reproduce(request: ReproductionRequest, progress: Progress, notify: Notify) -> Reproduction:
     """Reproduce what is requested; ``notify`` gets a line for what is missing, before the work."""
     start = time.monotonic()
@@ -276,15 +259,7 @@ def reproduce(request: ReproductionRequest, progress: Progress, notify: Notify) 
     write_whole(request.out / "index.html", page(results, figures, shown, notices, tables).html())
     files += [request.out / "results.json", request.out / "index.html"]
     seconds = time.monotonic() - start
-    description = manifest(
-        results,
-        command=request.command,
-        seed=request.seed,
-        seconds=seconds,
-        folder=request.out,
-        files=files,
-        notices=notices,
-    )
+    description = manifest(request, results, files, notices, seconds)
     path = request.out / "manifest.json"
     write_whole(path, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
     return Reproduction(
@@ -308,9 +283,9 @@ def _measured(
     data = None if simulated else request.data
     prepared = prepare(source, data, work, progress, rows=rows)
     repetitions = request.repetitions or enough_repetitions(len(prepared.groups))
-    settings: Settings = {"repetitions": repetitions, "rng_seed": request.seed}
-    cells = run(prepared, **settings, folder=work, progress=progress)
-    shifted = shifts(prepared, cells, **settings, folder=work)
+    seed = request.seed
+    cells = run(prepared, repetitions=repetitions, rng_seed=seed, folder=work, progress=progress)
+    shifted = shifts(prepared, cells, repetitions=repetitions, rng_seed=seed, folder=work)
     known = allowances(prepared.chain, folder=work)
     return (
         Results((about(prepared, repetitions=repetitions),), cells, shifted),

@@ -104,46 +104,32 @@ def shown_separator(separator: str) -> str:
 
 def has_utf8_letters(path: Path) -> bool:
     """Whether a file is UTF-8 and has letters that are other ones in latin-1."""
-    try:
-        if found_encoding(path) != "utf-8":
-            return False
-        with _opened(path) as stream:
-            while chunk := stream.read(CHUNK):
-                if not chunk.isascii():
-                    return True
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-    return False
+    return found_encoding(path) == "utf-8" and any(not part.isascii() for part in _chunks(path))
 
 
 def found_encoding(path: Path) -> str:
     """UTF-8 if every byte of the file is, else latin-1; what DuckDB cannot read is refused."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    utf8, control, first = True, False, True
+    head = next(_chunks(path), b"")
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:1000]:
+        raise _convert(path, "UTF-16")
+    try:
+        for _ in codecs.iterdecode(_chunks(path), "utf-8"):
+            pass
+    except UnicodeDecodeError:
+        if any(len(part.translate(None, _CONTROL)) < len(part) for part in _chunks(path)):
+            raise _convert(path, "WINDOWS-1252") from None
+        return "latin-1"
+    return "utf-8"
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, some at a time."""
     try:
         with _opened(path) as stream:
             while chunk := stream.read(CHUNK):
-                if first and (chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:1000]):
-                    raise _convert(path, "UTF-16")
-                first = False
-                control = control or len(chunk.translate(None, _CONTROL)) < len(chunk)
-                utf8 = utf8 and _decodes(decoder, chunk)
-        utf8 = utf8 and _decodes(decoder, b"", final=True)
+                yield chunk
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(path, error) from None
-    if utf8:
-        return "utf-8"
-    if control:
-        raise _convert(path, "WINDOWS-1252")
-    return "latin-1"
-
-
-def _decodes(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> bool:
-    try:
-        decoder.decode(chunk, final)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -13,7 +13,6 @@ from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.papers.composition.baselines.chain_laws import group_to_dp
 from takifugu.papers.composition.baselines.gk16 import (
     gk16_growth,
-    gk16_loss,
     gk16_matrix,
     gk16_norm,
     gk16_to_dp,
@@ -122,7 +121,7 @@ def test_no_mechanism_leaks_more_than_the_bound(chain: Chain, length: int, epsil
     law = chain_law(*chain, length)
     probability = np.array([float(law.get(cell, 0)) for cell in cells])
     bounds = [
-        gk16_loss(rows, length, epsilon, start=start, sharpened=sharp) for sharp in (True, False)
+        epsilon * gk16_growth(rows, length, start=start, sharpened=sharp) for sharp in (True, False)
     ]
     assert (bounds[0] <= bounds[1]).all()
     for entry, x, y in product(range(length), range(states), range(states)):
@@ -141,7 +140,7 @@ def test_no_vertex_of_the_dp_cone_leaks_more(p: float, epsilon: float) -> None:
     """Three entries, every extreme mechanism listed: a check that solves no linear program."""
     cells = list(product((0, 1), repeat=3))
     law = np.array([0.5 * symmetric(p)[a][b] * symmetric(p)[b][c] for a, b, c in cells])
-    bound = gk16_loss(symmetric(p), 3, epsilon, sharpened=True)
+    bound = epsilon * gk16_growth(symmetric(p), 3, sharpened=True)
     for entry in range(3):
         one = np.array([cell[entry] == 1 for cell in cells])
         worst = worst_loss_by_vertices(law, one, ~one, (2, 2, 2), (epsilon,) * 3)
@@ -162,7 +161,7 @@ def test_long_binary_chains_leak_less_than_the_bound(
     """Against the true losses, which the mechanism that counts attains on two states."""
     p, q = stay[0] / 32, stay[1] / 32
     rows, first = [[p, 1 - p], [1 - q, q]], [start / 16, 1 - start / 16]
-    bound = gk16_loss(rows, length, epsilon, start=first, sharpened=True)
+    bound = epsilon * gk16_growth(rows, length, start=first, sharpened=True)
     true = counting_losses([np.array(rows)] * (length - 1), first, [epsilon] * length)
     for entry, losses in enumerate(true):
         assert all(loss <= bound[entry] for loss in losses.values())
@@ -187,7 +186,7 @@ def test_where_it_applies() -> None:
     assert gk16_to_dp(symmetric(0.67), 100, 1.0) > 0 == gk16_to_dp(symmetric(0.68), 100, 1.0)
     assert gk16_to_dp(symmetric(0.749), 10_000, 1.0, sharpened=True) > 0
     assert gk16_to_dp(symmetric(0.751), 10_000, 1.0, sharpened=True) == 0
-    assert (gk16_loss(symmetric(0.9), 10, 1.0) == inf).all()
+    assert (gk16_growth(symmetric(0.9), 10) == inf).all()
 
 
 def test_it_is_never_replaced_by_group_dp() -> None:

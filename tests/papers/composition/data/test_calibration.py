@@ -1,7 +1,6 @@
 """The world of the reproduction is calibrated as its module says, and to nothing else."""
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,19 +12,15 @@ from takifugu.papers.composition.data.calibration import (
     at,
     between_worlds,
     logarithms,
-    mean_accuracies,
     printed_accuracies,
     rounded,
-    search,
     stored_worlds,
     walked_accuracies,
-    world_accuracies,
 )
 from takifugu.papers.composition.data.simulated import (
     PRINTED_ACCURACIES,
     WORLD_SEED,
 )
-from takifugu.synthetic.habits import HabitParameters
 
 pytestmark = pytest.mark.nightly
 
@@ -45,32 +40,10 @@ def test_the_world_that_is_measured_is_none_of_the_search() -> None:
     assert again == pytest.approx(logarithms(PRINTED_ACCURACIES), rel=1e-12)
 
 
-def test_the_search_finds_the_least_squares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On accuracies that are known functions of the parameters."""
-    wanted = at(logarithms(PRINTED_ACCURACIES) + np.array([-0.1, 0.15, -0.25]))
-
-    def known(parameters: HabitParameters, worlds: int) -> Floats:
-        assert worlds == 3
-        away = logarithms(parameters) - logarithms(wanted)
-        mixed = np.random.default_rng(1).normal(size=(18, 3)) @ (away + 0.3 * away**2)
-        return printed_accuracies() + mixed.reshape(3, 6)
-
-    monkeypatch.setattr(calibration, "mean_accuracies", known)
-    found = search(PRINTED_ACCURACIES, worlds=3, rounds=20)
-    assert logarithms(found) == pytest.approx(logarithms(wanted), abs=1e-3)
-
-
 @pytest.fixture(scope="module")
 def walked() -> list[Floats]:
     """Accuracies on worlds that neither the search nor the measurement has."""
     return [walked_accuracies(seed) for seed in FRESH]
-
-
-def test_counts_of_the_search_stand_in_for_walked_ones(walked: list[Floats]) -> None:
-    """The habits are the same, the counts are drawn in another way."""
-    drawn = [world_accuracies(PRINTED_ACCURACIES, rng=np.random.default_rng(s)) for s in FRESH]
-    apart = np.mean(walked, axis=0) - np.mean(drawn, axis=0)
-    assert abs(float(apart.mean())) < 1.5 and float(np.abs(apart).max()) < 5
 
 
 def test_the_world_that_is_measured_is_the_closest() -> None:
@@ -99,12 +72,3 @@ def test_the_scatter_between_worlds_is_that_of_the_stored_ones() -> None:
 def test_fresh_worlds_lie_where_the_stored_ones_do(walked: list[Floats]) -> None:
     away = (np.array(walked) - stored_worlds().mean(axis=0)) / between_worlds()
     assert float(np.abs(away).max()) < 5 and float(np.sqrt(np.mean(away**2))) < 2.5
-
-
-def test_other_numbers_of_the_model_do_worse() -> None:
-    kept = off(mean_accuracies(PRINTED_ACCURACIES, 3))
-    for axis, step in ((0, -0.5), (0, 0.5), (1, -0.3), (1, 0.3), (2, -0.5), (2, 0.5)):
-        moved = logarithms(PRINTED_ACCURACIES) + step * np.eye(3)[axis]
-        assert off(mean_accuracies(at(moved), 3)) > kept, (axis, step)
-    no_head = replace(PRINTED_ACCURACIES, head=1, boost=1.0)
-    assert off(mean_accuracies(no_head, 3)) > 2 * kept

@@ -3,10 +3,8 @@
 import gzip
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,24 +20,16 @@ from takifugu.papers.composition.data import (
     find,
     prepare,
     read_prepared,
-    simulated,
     write_prepared,
 )
 from takifugu.papers.composition.data.preparation import by_days, check_ins, prepare_table
 from takifugu.papers.composition.data.raw_tables import make_synthetic_table
 from takifugu.papers.composition.data.simulated import PRINTED_ACCURACIES, WORLD_SEED
-from takifugu.papers.composition.experiments.experiment import stream
 from takifugu.papers.composition.experiments.measurements import Prepared
 from takifugu.priors.labels import foursquare_labels
 from takifugu.synthetic import (
-    Habits,
-    Routines,
-    check_in_counts,
-    draw_habits,
-    draw_routines,
     write_check_ins,
 )
-from takifugu.synthetic import activities as synthetic_activities
 from tests.papers.composition.data.raw_files import check_in_time, write_csv, write_tabs
 from tests.raising import raises
 
@@ -305,14 +295,6 @@ def test_some_venues_may_be_unknown_but_not_many(tmp_path: Path) -> None:
     assert "has 1 of 2 rows in no group" in refused("foursquare", tmp_path)
 
 
-def test_a_folder_for_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    write_tist(tmp_path)
-    (tmp_path / "file").write_text("")
-    for source in ("foursquare", "simulated-activities"):
-        with raises(InvalidFile, field=str(tmp_path / "file" / "work")):
-            prepared(source, tmp_path, tmp_path / "file" / "work")
-
-
 def test_too_few_days_are_refused(tmp_path: Path) -> None:
     write_tist(tmp_path, days=1)
     assert "2 or more" in refused("foursquare", tmp_path)
@@ -444,47 +426,3 @@ def test_rows_are_chosen_for_drawn_counts_alone(tmp_path: Path) -> None:
     with raises(InvalidWorld, field="rows"):
         drawn(tmp_path, rows=5)
     assert not list(tmp_path.glob("*.json"))
-
-
-@pytest.mark.nightly
-def test_identities_and_seeds_depend_on_no_computed_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A processor whose last bits differ gets the same data, fingerprints and noise."""
-    here = drawn(tmp_path / "here", 200_000), prepared("simulated-activities", None, tmp_path)
-
-    def habits(**given: Any) -> Habits:
-        made = draw_habits(**given)
-        return replace(made, transition=made.transition * (1 + 1e-15), rest=made.rest * (1 - 1e-15))
-
-    def routines(**given: Any) -> Routines:
-        made = draw_routines(**given)
-        return replace(made, transition=made.transition * (1 + 1e-15))
-
-    monkeypatch.setattr(check_in_counts, "draw_habits", habits)
-    monkeypatch.setattr(synthetic_activities, "draw_routines", routines)
-    there = (
-        drawn(tmp_path / "there", 200_000),
-        prepared("simulated-activities", None, tmp_path / "there"),
-    )
-    for one, other in zip(here, there, strict=True):
-        assert one.fingerprint == other.fingerprint
-        assert (one.counts == other.counts).all() and (one.train == other.train).all()
-        assert one.chain == other.chain
-        seeds = [stream(each, 2025).generate_state(4).tolist() for each in (one, other)]
-        assert seeds[0] == seeds[1]
-
-
-def test_another_configuration_is_another_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {simulated.check_ins_identity(rows) for rows in (20_000, 20_001)}
-    monkeypatch.setattr(simulated, "WORLD_SEED", 1)
-    known.add(simulated.check_ins_identity(20_000))
-    monkeypatch.undo()
-    for changed in (
-        replace(PRINTED_ACCURACIES, taste=0.123),
-        replace(PRINTED_ACCURACIES, sticky=(0.02, 0.31)),
-        replace(PRINTED_ACCURACIES, rows_per_user=124),
-    ):
-        monkeypatch.setattr(simulated, "PRINTED_ACCURACIES", changed)
-        known.add(simulated.check_ins_identity(20_000))
-    assert len(known) == 6

@@ -133,19 +133,6 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def test_a_second_run_measures_nothing_again(
-    whole: tuple[Path, tuple[Cell, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, cells = whole
-    before = (folder / "cells-small.jsonl").read_bytes()
-    monkeypatch.setattr(
-        "takifugu.papers.composition.experiments.experiment.trial",
-        lambda *_, **__: pytest.fail("measured again"),
-    )
-    assert measured(folder) == cells
-    assert (folder / "cells-small.jsonl").read_bytes() == before
-
-
 def test_cells_do_not_depend_on_which_others_are_measured(
     whole: tuple[Path, tuple[Cell, ...]], tmp_path: Path
 ) -> None:

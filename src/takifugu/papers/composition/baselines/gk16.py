@@ -113,22 +113,6 @@ def gk16_growth(
     return frozen(np.where(pivot > 0, growth, inf))
 
 
-def gk16_loss(
-    transition: ArrayLike,
-    length: int,
-    epsilon: float,
-    *,
-    start: ArrayLike | None = None,
-    sharpened: bool = False,
-) -> Floats:
-    """``[entry]``: the Pufferfish loss about it of a per-entry ``epsilon``-DP mechanism.
-
-    An upper bound; infinite where the theorem does not apply.
-    """
-    check_request(length, epsilon)
-    return frozen(up(epsilon * gk16_growth(transition, length, start=start, sharpened=sharpened)))
-
-
 def gk16_to_dp(
     transition: ArrayLike,
     length: int,

@@ -342,7 +342,9 @@ class DatasetSummary:
     def __post_init__(self) -> None:
         if self.calibrated and self.origin != "simulated":
             raise Malformed(
-                "calibrated", given="is not empty", needed="be, as the data is not simulated"
+                "calibrated",
+                given="is not empty",
+                needed="be empty: only a simulated world is calibrated",
             )
 
 
@@ -388,20 +390,14 @@ class Results:
 
 def about(prepared: Prepared, *, repetitions: int) -> DatasetSummary:
     """The summary of prepared data."""
+    names = ("key", "title", "family", "origin", "group_by", "facts", "notes", "fingerprint")
     return DatasetSummary(
-        prepared.key,
-        prepared.title,
-        prepared.family,
-        prepared.origin,
-        prepared.group_by,
-        len(prepared.groups),
-        int(prepared.counts.shape[1]),
-        int(prepared.chain.length or 0),
-        dict(prepared.facts),
-        tuple(prepared.notes),
-        prepared.fingerprint,
-        repetitions,
-        tuple(prepared.calibrated),
+        **{name: getattr(prepared, name) for name in names},
+        groups=len(prepared.groups),
+        labels=int(prepared.counts.shape[1]),
+        length=int(prepared.chain.length or 0),
+        repetitions=repetitions,
+        calibrated=prepared.calibrated,
     )
 
 

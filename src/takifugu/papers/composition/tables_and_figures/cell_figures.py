@@ -20,7 +20,6 @@ from takifugu.papers.composition.experiments.measurements import (
     UNCERTAINTY,
     Cell,
     DatasetSummary,
-    PrintedCell,
     Results,
     ShiftedCell,
     printed_numbers,
@@ -237,39 +236,43 @@ def coinciding_from(
     )
 
 
+def _by_mechanism(points: Iterable[tuple[str, float, float]]) -> dict[str, dict[float, float]]:
+    """For each mechanism the value at each ε, as `shift_figure` takes it."""
+    values: dict[str, dict[float, float]] = {}
+    for mechanism, epsilon, value in points:
+        values.setdefault(mechanism, {})[epsilon] = value
+    return values
+
+
 def measured_points(
     cells: Iterable[Cell], *, uncertain: bool, metric: Metric = ACCURACY[0]
 ) -> dict[str, dict[float, float]]:
-    """For each mechanism the mean at each ε, as `shift_figure` takes it."""
-    found: dict[str, dict[float, float]] = {}
-    for cell in cells:
-        if cell.uncertain == uncertain and cell.mechanism != MAJORITY:
-            scale = 100 if metric.percent else 1
-            points = found.setdefault(cell.mechanism, {})
-            points[cell.epsilon] = scale * cell.measured[metric.key].mean
-    return found
+    """For each mechanism the mean at each ε."""
+    return _by_mechanism(
+        (cell.mechanism, cell.epsilon, metric.scale * cell.measured[metric.key].mean)
+        for cell in cells
+        if cell.uncertain == uncertain and cell.mechanism != MAJORITY
+    )
 
 
 def again_points(
     shifted: Iterable[ShiftedCell], *, metric: Metric = ACCURACY[0]
 ) -> dict[str, dict[float, float]]:
     """What was run again without uncertainty, at its smaller ε; not where group DP stands in."""
-    found: dict[str, dict[float, float]] = {}
-    for one in shifted:
-        if not one.by_group:
-            scale = 100 if metric.percent else 1
-            found.setdefault(one.mechanism, {})[one.at] = scale * one.plain[metric.key].mean
-    return found
+    return _by_mechanism(
+        (one.mechanism, one.at, metric.scale * one.plain[metric.key].mean)
+        for one in shifted
+        if not one.by_group
+    )
 
 
 def printed_points(*, uncertain: bool) -> dict[str, dict[float, float]]:
-    """Acc@1 of the printed tables, as `shift_figure` takes it."""
-    found: dict[str, dict[float, float]] = {}
-    numbers: Iterable[PrintedCell] = printed_numbers()
-    for number in numbers:
-        if number.metric == ACCURACY[0].key and number.uncertain == uncertain:
-            found.setdefault(number.mechanism, {})[number.epsilon] = 100 * number.value
-    return found
+    """Acc@1 of the printed tables."""
+    return _by_mechanism(
+        (number.mechanism, number.epsilon, 100 * number.value)
+        for number in printed_numbers()
+        if number.metric == ACCURACY[0].key and number.uncertain == uncertain
+    )
 
 
 def _band(axes: "Axes", name: str, ends: tuple[Points, Points]) -> None:

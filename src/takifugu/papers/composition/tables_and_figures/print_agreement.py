@@ -13,7 +13,7 @@ A remark says in what a world differs from the paper's data, as far as the table
 computed from measured cells and printed numbers; none is a sentence kept by hand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log, sqrt
 from statistics import fmean
@@ -58,9 +58,14 @@ class Metric:
     higher: bool = True
     counts: bool = False
 
+    @property
+    def scale(self) -> int:
+        """What a measurement is multiplied by to be shown."""
+        return 100 if self.percent else 1
+
     def shown(self, value: float) -> str:
         """A number, rounded as the paper rounds it."""
-        return f"{100 * value if self.percent else value:.{self.digits}f}"
+        return f"{self.scale * value:.{self.digits}f}"
 
     @property
     def heading(self) -> str:
@@ -166,7 +171,7 @@ class BesidePrint:
     def inside(self) -> bool:
         """Whether our interval holds the printed number, which is rounded."""
         digits = len(self.printed.text.partition(".")[2])
-        rounding = 0.5 / 10.0**digits / (100 if self.metric.percent else 1)
+        rounding = 0.5 / 10.0**digits / self.metric.scale
         return abs(self.difference) <= self.half + rounding
 
     @property
@@ -217,37 +222,32 @@ class PrintAgreement:
     by_group: Mapping[str, float]
 
     def __str__(self) -> str:
-        shown = UNITS[self.unit]
-        each = ", ".join(f"{shown(mean)} for {name}" for name, mean in self.by_group.items())
+        each = ", ".join(
+            f"{_in_unit(mean, self.unit)} for {name}" for name, mean in self.by_group.items()
+        )
         return f"{self.kind}: {self.off}; on average {each}"
 
     @property
     def off(self) -> str:
         """How far off, in words."""
-        shown = UNITS[self.unit]
+        mean, largest = (_in_unit(value, self.unit) for value in (self.mean, self.largest))
         return (
-            f"off by {shown(self.mean)} on average ({shown(self.bias, sign=True)} with its sign),"
-            f" {shown(self.largest)} at most ({self.worst})"
+            f"off by {mean} on average ({_in_unit(self.bias, self.unit, '+')} with its sign),"
+            f" {largest} at most ({self.worst})"
         )
 
 
-def _points(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{100 * value:{'+' if sign else ''}.1f}") + " points"
-
-
-def _plain(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{value:{'+' if sign else ''}.3f}")
-
-
-def _percent(value: float, *, sign: bool = False) -> str:
-    return _signed(f"{100 * value:{'+' if sign else ''}.0f}") + " %"
-
-
-UNITS: Mapping[Unit, Callable[..., str]] = {
-    "points": _points,
-    "plain": _plain,
-    "percent": _percent,
+UNITS: Mapping[Unit, tuple[int, int, str]] = {  # times what, with how many digits, what follows
+    "points": (100, 1, " points"),
+    "plain": (1, 3, ""),
+    "percent": (100, 0, " %"),
 }
+
+
+def _in_unit(value: float, unit: Unit, sign: str = "") -> str:
+    """A number as differences of a kind are summed up."""
+    times, digits, after = UNITS[unit]
+    return _signed(f"{times * value:{sign}.{digits}f}") + after
 
 
 def printed_belong(about: DatasetSummary) -> bool:
@@ -370,8 +370,7 @@ def _another_world() -> str:
 
 def shown_difference(one: BesidePrint) -> str:
     """The difference with its sign, as the metric is rounded."""
-    scaled = 100 * one.difference if one.metric.percent else one.difference
-    return _signed(f"{scaled:+.{one.metric.digits}f}")
+    return _signed(f"{one.metric.scale * one.difference:+.{one.metric.digits}f}")
 
 
 def _columns(compared: Iterable[BesidePrint]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Protocol
 
 from takifugu.papers.composition.tables_and_figures.figure_writing import write_whole
 from takifugu.reports.html_page import PageTable
@@ -38,27 +37,6 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage[a4paper,landscape,margin=12mm]{geometry}
 \begin{document}
 """
-
-
-class Table(Protocol):
-    """What can be written: a `PlainTable` or a `ResultTable`."""
-
-    @property
-    def key(self) -> str:
-        """Its name among files."""
-        ...
-
-    def markdown(self) -> str:
-        """A title, a caption and a table of pipes."""
-        ...
-
-    def csv(self) -> str:
-        """For programs."""
-        ...
-
-    def latex(self) -> str:
-        """A table that floats."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -405,6 +383,9 @@ class ResultTable:
         yield line("ours", numbers="mean")
         yield line("printed", numbers="printed")
         yield line("difference", numbers="difference")
+
+
+Table = PlainTable | ResultTable
 
 
 def write_table_files(tables: Iterable[Table], folder: Path) -> list[Path]:
