@@ -13,11 +13,13 @@ from takifugu.errors import ApprovalRefused, LedgerUnavailable
 from takifugu.ledger import Anchor, Event, Ledger
 from takifugu.project.project import Project, open_project
 from takifugu.server import approvals
+from takifugu.server.access_rules import Actor
 from takifugu.server.api.problems import Problem
-from takifugu.server.approvals import AskedRelease, adopt_decisions, decide, release_or_ask
+from takifugu.server.approvals import adopt_decisions, decide, release_or_ask
 from takifugu.server.state.approval_requests import Approval
 from takifugu.server.state.server_state import ServerState, open_state
 from takifugu.server.state.state_store import StateConflict
+from takifugu.server.work.tasks import Task
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
@@ -70,7 +72,7 @@ class Study:
     ) -> Any:
         """What a worker does for POST releases."""
         options = {"query": query, "key": key, "accept_noise": accept_noise}
-        asked = AskedRelease(dataset, analyst, key, options)
+        asked = Task("release", dataset, Actor(analyst, "analyst", "test"), options)
         with self.session(analyst) as session:
             return release_or_ask(
                 *(self.state, wrap(session), asked),

@@ -8,7 +8,7 @@ from takifugu._core.numeric import Floats
 from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.certify.fields import PairwiseField, RisingField
-from takifugu.translation.certify.tables import EntrySpending
+from takifugu.translation.entry_costs import EntrySpending
 from takifugu.translation.models.tree import NetworkLosses
 from takifugu.translation.search.fields import (
     CLOSE_BOUNDS,

@@ -1,10 +1,11 @@
 """What every entry of a prior has lost, value by value, as the matrices that a bound needs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from takifugu.errors import Malformed, UnsoundRequest
 from takifugu.priors.independent import Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
+from takifugu.priors.universe import Name, numbers_by_entry
 from takifugu.translation.certify.closed import epsilon_up
 from takifugu.translation.certify.flow import off_diagonal
 
@@ -254,3 +256,52 @@ def checked_losses(given: ArrayLike, name: str, *, below: float = inf) -> Floats
         needed = "0 or more, and finite" if below == inf else f"from 0 to below {below:g}"
         raise UnsoundRequest(f"{name} holds a number that is not {needed}", field=name)
     return numbers
+
+
+Spending = float | Mapping[Name, float] | Sequence[float] | Floats
+EntrySpending = Spending | EntryCosts
+
+
+def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
+    """``[entry]``: the total ε of every entry, from one number, a mapping by name, or a list.
+
+    0 means that no mechanism used the entry.
+    """
+    given = numbers_by_entry(entries, epsilon, "epsilon")
+    if not ((given >= 0) & (given < np.inf)).all():  # also false for NaN
+        raise Malformed(
+            "epsilon",
+            given="holds a number that is negative, infinite or none",
+            needed="be finite and 0 or more: without a finite ε an entry may be revealed outright",
+        )
+    return given
+
+
+def cost_matrices(
+    entries: Sequence[Name], states: Sequence[tuple[Any, ...]], spent: EntrySpending
+) -> tuple[Floats, ...]:
+    """For each entry ``[u, v]``: what the change from value u to value v costs, rounded up."""
+    if not isinstance(spent, EntryCosts):
+        epsilon = spent_per_entry(entries, spent)
+        return tuple(
+            frozen(e * (1 - np.eye(len(values)))) for e, values in zip(epsilon, states, strict=True)
+        )
+    if spent.size is not None and spent.size != len(entries):
+        raise UnsoundRequest(
+            f"the profile has {spent.size} costs; needed are {len(entries)}, one for each entry",
+            field="profile",
+            given=spent.size,
+            needed=len(entries),
+        )
+    known: dict[Any, Floats] = {}  # entries with the same costs and values share a matrix
+    for k, values in enumerate(states):
+        key = spent.at(k), values
+        if key not in known:
+            largest = epsilon_up(max((cost.scalar for cost in key[0]), default=Fraction(0)))
+            known[key] = frozen(np.minimum(spent.matrix(values, entry=k), largest))
+    return tuple(known[spent.at(k), values] for k, values in enumerate(states))
+
+
+def largest_costs(costs: Sequence[Floats]) -> Floats:
+    """``[entry]``: the largest cost of any change, an ε that covers it."""
+    return frozen([float(cost.max(initial=0.0)) for cost in costs])

@@ -8,7 +8,7 @@ import numpy as np
 from takifugu._core.numeric import Booleans, Floats
 from takifugu.priors import BayesianNetwork
 from takifugu.priors.networks import Sides
-from takifugu.translation.certify.tables import cost_matrices
+from takifugu.translation.entry_costs import cost_matrices
 from takifugu.translation.models.tree import JunctionTree, Tree
 from takifugu.translation.search.junction import junction_tree
 from tests.oracles.cost_instances import instance

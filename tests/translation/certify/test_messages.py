@@ -25,7 +25,12 @@ from takifugu.translation.certify.messages import (
     upper,
 )
 from takifugu.translation.models.tree import JunctionTree, Tree
-from takifugu.translation.search.junction import CouplingSearch, RecordingSearch
+from takifugu.translation.search.junction import (
+    CouplingSearch,
+    RecordingSearch,
+    messages_from_document,
+    messages_to_document,
+)
 from tests.translation.certify.networks import SolvedNetwork, solved_network
 
 SEEDS = (3, 5, 11, 18)
@@ -53,8 +58,8 @@ def test_bounds_lie_above_the_programs_over_all_datasets(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_proof_that_was_written_down_proves_the_same(seed: int) -> None:
     network, bounds, proof = recorded(seed)
-    text = json.dumps(proof.to_document())
-    for again in (proof, proof, Messages.from_document(json.loads(text))):
+    text = json.dumps(messages_to_document(proof))
+    for again in (proof, proof, messages_from_document(json.loads(text))):
         replayed = upper(network.problem, again, network.secrets)
         assert {v: each.tolist() for v, each in replayed.items()} == {
             v: each.tolist() for v, each in bounds.items()
@@ -190,7 +195,7 @@ def mismatched(lefts: list[int], rights: list[int]) -> Messages:
     last = {"first": [0, 0], "source": [], "sink": [], "mass": []}
     choices = [{"numbers": []}, message, flow, {"numbers": [0]}, {"numbers": []}, last]
     cliques = {"sizes": [3, 3], "cliques": [[0], [0, 1]], "parents": [-1, 0]}
-    return Messages.from_document({**cliques, "choices": choices})
+    return messages_from_document({**cliques, "choices": choices})
 
 
 def two_entries() -> Tree:

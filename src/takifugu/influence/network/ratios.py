@@ -22,9 +22,6 @@ from takifugu._core.numeric import Booleans, Floats, Integers
 from takifugu.influence.rounded_ratios import UNIT_ROUNDOFF
 
 CLOSER = 2.0**-34  # a ratio is found up to this factor less one
-GOLDEN = 0.6180339887498949  # spreads the rows that are tried
-MAX_STARTS = 24  # choices of rows that are improved before the proof begins
-CASES_TRIED_FIRST = 4  # cases that are tried before all are put in order
 PROVED, BEATEN, UNKNOWN = 0, 1, 2  # largest; at least the threshold; out of budget, a lower bound
 
 
@@ -151,14 +148,13 @@ def descend(
     tables: Tables,
     case: Case,
     rest: int,
-    first: int,
     most: Most,
     scratch: Scratch,
     best_sums: Pair,
     threshold: float,
     budget: float,
 ) -> tuple[float, float, float]:
-    """Depth first through the rows of parts ``first``, …; the best sums and the budget left."""
+    """Depth first through the rows of all parts; the best sums and the budget left."""
     cells, start, rows, width, _, _ = tables
     parts, cell_of, _, half = case
     work, sums, at = scratch
@@ -168,11 +164,11 @@ def descend(
     margin = (rest + states + 4 * count + 16) * 2.0 * UNIT_ROUNDOFF
     best = ratio(top, base)
     level = max(best, 0.0) * (1 + CLOSER)
-    if hopeless(work[first], joint[first], alone[first], half, rest, level, margin):
+    if hopeless(work[0], joint[0], alone[0], half, rest, level, margin):
         return top, base, budget
-    depth = first
+    depth = 0
     at[depth] = 0
-    while depth >= first:
+    while depth >= 0:
         part = parts[depth]
         wide = width[part]
         if depth == count - 1:  # the last part: all its rows at once
@@ -267,61 +263,28 @@ def climb(
 ) -> tuple[float, float, int]:
     """High sums of both sides, and the case they are from; no proof that they are the highest.
 
-    Tried are: the case ``hint`` and a few others; all cases, those with the highest rough bound
-    (left in ``outer``) first; other rows in the best of them. Ends at the threshold.
+    Tried are: the case ``hint``, and all others, those with the highest rough bound (left in
+    ``outer``) first. Ends at the threshold.
     """
     cases, cell_of, _, lead, half, _ = problem
     work, sums, outer = scratch
-    rows = tables[2]
-    number, count = cases.shape
-    chosen = np.zeros(count, dtype=np.int64)
-    order = np.zeros(number, dtype=np.int64)
-    looks = min(CASES_TRIED_FIRST, number)
+    order = np.zeros(cases.shape[0], dtype=np.int64)
+    chosen = np.zeros(cases.shape[1], dtype=np.int64)
     top, base, best, where = 0.0, 0.0, -1.0, hint
-    attempt = 0
-    while attempt < looks + number + MAX_STARTS:
-        if attempt == looks:
+    for attempt in range(-1, cases.shape[0]):
+        if attempt == 0:
             rough(tables, cases, cell_of, lead, half, outer)
             order = descending(outer)
-        again = attempt - looks - number
-        if attempt < looks:
-            k = (hint + attempt * number // looks) % number
-        elif again < 0:
-            k = order[attempt - looks]
-            if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
-                attempt = looks + number  # nor can the cases after it be better
-                continue
-        else:
-            k = where if again % 2 else order[again // 2 % looks]
-        for p in range(count):
-            share = max(again + 1, 0) * (p + 1) * GOLDEN
-            chosen[p] = int((share - int(share)) * rows[cases[k, p]])
+        k = hint if attempt < 0 else order[attempt]
+        if attempt >= 0 and (outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2)):
+            break  # nor can the cases after it be better
+        chosen[:] = 0
         n, d = ascend(tables, (cases[k], cell_of, lead, half), chosen, work, sums, threshold)
-        quotient = ratio(n, d)
-        if quotient > best:
-            top, base, best, where = n, d, quotient, k
+        if ratio(n, d) > best:
+            top, base, best, where = n, d, ratio(n, d), k
         if best >= threshold:
             break
-        attempt += 1
     return top, base, where
-
-
-@compiled
-def turns(tables: Tables, parts: Integers) -> Integers:
-    """The order in which to choose: single rows first, then the parts that differ most."""
-    _, _, rows, width, limit, edge = tables
-    spread = np.empty(parts.shape[0])
-    for p in range(parts.shape[0]):
-        part = parts[p]
-        spread[p] = np.inf
-        if rows[part] > 1:
-            widest = 1.0
-            for c in range(width[part]):
-                most, least = limit[edge[part, 0] + c], limit[edge[part, 1] + c]
-                if most > 0:
-                    widest = max(widest, min(ratio(most, least), 1e300))
-            spread[p] = widest
-    return descending(spread)
 
 
 @compiled
@@ -337,32 +300,19 @@ def prove(
     cases, cell_of, holds, lead, half, rest = problem
     work, sums, outer = scratch
     top, base = best_sums
-    cells, start, rows = tables[0], tables[1], tables[2]
     count, states = cell_of.shape
     most = np.empty((count + 1, 2, states)), np.empty((count + 1, 2, rest))
     at = np.zeros(count + 1, dtype=np.int64)
-    parts, holding = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    moved = np.empty((count, states), dtype=np.int64)
     best = ratio(top, base)
     for k in descending(outer):
         if outer[k] < 0 or outer[k] <= best * (1 + CLOSER / 2):
             break
-        turn = turns(tables, cases[k])
-        for q in range(count):
-            parts[q], holding[q] = cases[k, turn[q]], holds[turn[q]]
-            for h in range(states):
-                moved[q, h] = cell_of[turn[q], h]
-        first = 0
-        while first < count - 1 and rows[parts[first]] == 1:
-            first += 1
-        limits(tables, parts, moved, holding, rest, most)
+        limits(tables, cases[k], cell_of, holds, rest, most)
         for h in range(states):
-            work[first, h] = lead[h]
-            for q in range(first):
-                work[first, h] *= cells[start[parts[q]] + moved[q, h]]
-        case, buffers = (parts, moved, lead, half), (work, sums, at)
+            work[0, h] = lead[h]
+        case, buffers = (cases[k], cell_of, lead, half), (work, sums, at)
         top, base, budget = descend(
-            tables, case, rest, first, most, buffers, (top, base), threshold, budget
+            tables, case, rest, most, buffers, (top, base), threshold, budget
         )
         best = ratio(top, base)
         if best >= threshold:

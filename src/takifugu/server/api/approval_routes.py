@@ -12,13 +12,14 @@ from takifugu.errors import TakifuguError
 from takifugu.server import approvals
 from takifugu.server.access_rules import API, Actor
 from takifugu.server.api.job_routes import new_task
-from takifugu.server.api.problems import Problem
+from takifugu.server.api.problems import Problem, WorkFailed
 from takifugu.server.api.requests import RequestBody, body_of
 from takifugu.server.api.responses import Page, PageOption, json_response, page_response
 from takifugu.server.approvals import approval_document
 from takifugu.server.services import Services, actor_of, services_of
 from takifugu.server.state.approval_requests import Approval, Decision
 from takifugu.server.state.state_store import StateConflict
+from takifugu.server.work.tasks import Task
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
@@ -122,8 +123,6 @@ class ApprovalDesk:
             task.add_done_callback(lambda _: self._following.pop(approval.id, None))
 
     async def _release(self, approval: Approval) -> None:
-        from takifugu.server.work.tasks import Task
-
         request, state = approval.request, self._services.state
         analyst = Actor(request.analyst, "analyst", f"approval {approval.id}")
         task = Task("release", request.dataset, analyst, dict(request.options))
@@ -140,12 +139,10 @@ class ApprovalDesk:
 
     async def _attempt(self, analyst: Actor, task: Any) -> dict[str, Any]:
         """Try a release: the problem, or nothing of one."""
-        from takifugu.server.api.problems import WorkFailed
-
         try:
             job = self._services.board.start(analyst, task)
         except WorkFailed as error:  # too many jobs of this analyst, or one with the same key
-            return error.problem
+            return error.document()
         while not await job.wait(ATTEMPT):
             pass
         return dict(job.problem or {})
@@ -264,8 +261,6 @@ async def show_approval(http: Request, request: RequestNumber) -> Response:
 
 
 async def _now(http: Request, services: Services, approval: Approval) -> dict[str, Any]:
-    from takifugu.server.api.problems import WorkFailed
-
     asked = approval.request
     task = new_task(
         *(http, "review-request", asked.dataset),
@@ -276,7 +271,7 @@ async def _now(http: Request, services: Services, approval: Approval) -> dict[st
     try:
         document: dict[str, Any] = await services.pool.run(task)
     except WorkFailed as error:
-        return {"plan": None, "same": None, "guarantee": None, "problem": error.problem}
+        return {"plan": None, "same": None, "guarantee": None, "problem": error.document()}
     return document | {"problem": None}
 
 

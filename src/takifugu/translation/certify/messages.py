@@ -341,26 +341,6 @@ class Messages:
     choices: tuple[Any, ...]
     merges: bool = False
 
-    def to_document(self) -> dict[str, Any]:
-        """As lists and numbers."""
-        tree = self.tree
-        return {
-            "sizes": list(tree.sizes),
-            "cliques": [list(scope) for scope in tree.cliques],
-            "parents": list(tree.parents),
-            "choices": [_choice_to_document(choice) for choice in self.choices],
-        }
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Messages":
-        """What `to_document` wrote."""
-        tree = JunctionTree(
-            tuple(document["sizes"]),
-            tuple(tuple(scope) for scope in document["cliques"]),
-            tuple(document["parents"]),
-        )
-        return cls(tree, tuple(map(_choice_from_document, document["choices"])))
-
 
 class _Replay:
     """The choices of a `Messages`, one after the other, whatever is asked."""
@@ -373,36 +353,6 @@ class _Replay:
         for choice in self._choices:
             return choice
         raise NoProof
-
-
-def _choice_to_document(choice: Any) -> dict[str, Any]:
-    match choice:
-        case Flows(first, source, sink, mass):
-            parts = {"first": first, "source": source, "sink": sink, "mass": mass}
-            return {name: part.tolist() for name, part in parts.items()}
-        case Thresholds(tau, looked_up):
-            return {"tau": tau.tolist(), "looked_up": looked_up}
-        case (np.ndarray() as lefts, np.ndarray() as rights):
-            return {"lefts": lefts.tolist(), "rights": rights.tolist()}
-        case None:
-            return {"parts": True}
-        case _:
-            return {"numbers": [int(v) for v in choice]}
-
-
-def _choice_from_document(document: Mapping[str, Any]) -> Any:
-    match document:
-        case {"mass": mass, "first": first, "source": source, "sink": sink}:
-            begin, tail, head = (np.array(part, dtype=np.int64) for part in (first, source, sink))
-            return Flows(begin, tail, head, np.array(mass))
-        case {"tau": tau, "looked_up": looked_up}:
-            return Thresholds(np.array(tau), looked_up)
-        case {"lefts": lefts, "rights": rights}:
-            return np.array(lefts, dtype=np.int64), np.array(rights, dtype=np.int64)
-        case {"numbers": numbers}:
-            return tuple(numbers)
-        case _:
-            return None
 
 
 def upper(

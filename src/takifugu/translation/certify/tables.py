@@ -19,71 +19,19 @@ probabilities of all outputs add up to 1. Matrices of costs are rounded up, by l
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import fsum, inf
-from typing import Any
 
 import numpy as np
 
-from takifugu._core.numeric import Booleans, Floats, frozen
-from takifugu._core.rounding import down, float_up, gamma, log_ratio_up
-from takifugu.errors import InvalidPrior, Malformed, TooLarge, UnsoundRequest
+from takifugu._core.numeric import Booleans, Floats
+from takifugu._core.rounding import down, gamma, log_ratio_up
+from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.networks import Factor
-from takifugu.priors.universe import Name, numbers_by_entry
-from takifugu.translation.entry_costs import EntryCosts
 from takifugu.translation.models.tree import JunctionTree
 
 LEAST_EXPONENT = -960  # binary exponent below which a product could underflow
 ROUNDED_UP = 1e-12  # relative: how far the matrix of a cost is above the cost at most
 MAX_LOG_FACTOR = 600.0  # a logarithm of a factor beyond it is not exponentiated
-
-Spending = float | Mapping[Name, float] | Sequence[float] | Floats
-EntrySpending = Spending | EntryCosts
-
-
-def spent_per_entry(entries: Sequence[Name], epsilon: Spending) -> Floats:
-    """``[entry]``: the total ε of every entry, from one number, a mapping by name, or a list.
-
-    0 means that no mechanism used the entry.
-    """
-    given = numbers_by_entry(entries, epsilon, "epsilon")
-    if not ((given >= 0) & (given < np.inf)).all():  # also false for NaN
-        raise Malformed(
-            "epsilon",
-            given="holds a number that is negative, infinite or none",
-            needed="be finite and 0 or more: without a finite ε an entry may be revealed outright",
-        )
-    return given
-
-
-def cost_matrices(
-    entries: Sequence[Name], states: Sequence[tuple[Any, ...]], spent: EntrySpending
-) -> tuple[Floats, ...]:
-    """For each entry ``[u, v]``: what the change from value u to value v costs, rounded up."""
-    if not isinstance(spent, EntryCosts):
-        epsilon = spent_per_entry(entries, spent)
-        return tuple(
-            frozen(e * (1 - np.eye(len(values)))) for e, values in zip(epsilon, states, strict=True)
-        )
-    if spent.size is not None and spent.size != len(entries):
-        raise UnsoundRequest(
-            f"the profile has {spent.size} costs; needed are {len(entries)}, one for each entry",
-            field="profile",
-            given=spent.size,
-            needed=len(entries),
-        )
-    known: dict[Any, Floats] = {}  # entries with the same costs and values share a matrix
-    for k, values in enumerate(states):
-        key = spent.at(k), values
-        if key not in known:
-            largest = float_up(max((cost.scalar for cost in key[0]), default=Fraction(0)))
-            known[key] = frozen(np.minimum(spent.matrix(values, entry=k), largest))
-    return tuple(known[spent.at(k), values] for k, values in enumerate(states))
-
-
-def largest_costs(costs: Sequence[Floats]) -> Floats:
-    """``[entry]``: the largest cost of any change, an ε that covers it."""
-    return frozen([float(cost.max(initial=0.0)) for cost in costs])
 
 
 def attainable_cost(cost: Floats) -> Floats:

@@ -14,8 +14,7 @@ from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Bound, LooserTranslation, TransportBound, Witness, of_pair
 from takifugu.translation.certify import messages
-from takifugu.translation.certify.tables import EntrySpending, cost_matrices, largest_costs
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import EntryCosts, EntrySpending, cost_matrices, largest_costs
 from takifugu.translation.models.tree import NetworkLosses, Tree
 from takifugu.translation.search.fields import AttractiveModel, PairwiseWalks
 from takifugu.translation.search.junction import (

@@ -26,14 +26,8 @@ from takifugu.priors.secrets import EntryIs, Secrets
 from takifugu.priors.universe import Name, Tables
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness, of_pair
-from takifugu.translation.certify.tables import (
-    EntrySpending,
-    attainable_cost,
-    cost_matrices,
-    product_lower,
-    table_lower,
-)
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.certify.tables import attainable_cost, product_lower, table_lower
+from takifugu.translation.entry_costs import EntryCosts, EntrySpending, cost_matrices
 from takifugu.translation.models.networks import network_losses
 from takifugu.translation.models.tree import JunctionTree
 

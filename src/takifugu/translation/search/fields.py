@@ -25,14 +25,8 @@ from takifugu.translation.certify.fields import (
     counted_losses,
     pairwise_field,
 )
-from takifugu.translation.certify.tables import (
-    ROUNDED_UP,
-    EntrySpending,
-    attainable_cost,
-    cost_matrices,
-    largest_costs,
-)
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.certify.tables import ROUNDED_UP, attainable_cost
+from takifugu.translation.entry_costs import EntryCosts, EntrySpending, cost_matrices, largest_costs
 from takifugu.translation.models.tree import JunctionTree, NetworkLosses
 from takifugu.translation.search.junction import junction_tree
 

@@ -7,7 +7,7 @@ or it is bounded entry by entry. Nothing here is trusted: `takifugu.translation.
 computes what it proves.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import isqrt, prod
 from typing import Any, TypeVar, cast
@@ -154,6 +154,57 @@ class RecordingSearch:
     def messages(self) -> Messages:
         """The proof, once it has been walked through."""
         return Messages(self.tree, tuple(self._choices))
+
+
+def messages_to_document(proof: Messages) -> dict[str, Any]:
+    """A proof as lists and numbers."""
+    tree = proof.tree
+    return {
+        "sizes": list(tree.sizes),
+        "cliques": [list(scope) for scope in tree.cliques],
+        "parents": list(tree.parents),
+        "choices": [_choice_to_document(choice) for choice in proof.choices],
+    }
+
+
+def messages_from_document(document: Mapping[str, Any]) -> Messages:
+    """What `messages_to_document` wrote."""
+    tree = JunctionTree(
+        tuple(document["sizes"]),
+        tuple(tuple(scope) for scope in document["cliques"]),
+        tuple(document["parents"]),
+    )
+    return Messages(tree, tuple(map(_choice_from_document, document["choices"])))
+
+
+def _choice_to_document(choice: Any) -> dict[str, Any]:
+    match choice:
+        case Flows(first, source, sink, mass):
+            parts = {"first": first, "source": source, "sink": sink, "mass": mass}
+            return {name: part.tolist() for name, part in parts.items()}
+        case Thresholds(tau, looked_up):
+            return {"tau": tau.tolist(), "looked_up": looked_up}
+        case (np.ndarray() as lefts, np.ndarray() as rights):
+            return {"lefts": lefts.tolist(), "rights": rights.tolist()}
+        case None:
+            return {"parts": True}
+        case _:
+            return {"numbers": [int(v) for v in choice]}
+
+
+def _choice_from_document(document: Mapping[str, Any]) -> Any:
+    match document:
+        case {"mass": mass, "first": first, "source": source, "sink": sink}:
+            begin, tail, head = (np.array(part, dtype=np.int64) for part in (first, source, sink))
+            return Flows(begin, tail, head, np.array(mass))
+        case {"tau": tau, "looked_up": looked_up}:
+            return Thresholds(np.array(tau), looked_up)
+        case {"lefts": lefts, "rights": rights}:
+            return np.array(lefts, dtype=np.int64), np.array(rights, dtype=np.int64)
+        case {"numbers": numbers}:
+            return tuple(numbers)
+        case _:
+            return None
 
 
 def junction_tree(

@@ -22,14 +22,12 @@ from takifugu.errors import InvalidPrior, TooLarge
 from takifugu.priors.networks import NetworkPrior
 from takifugu.priors.secrets import EntryIs, SecretPair
 from takifugu.translation.certify.tables import (
-    EntrySpending,
     PartitionSums,
     attainable_cost,
-    cost_matrices,
     product_lower,
     refuse_impossible,
 )
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import EntryCosts, EntrySpending, cost_matrices
 from takifugu.translation.models.tree import JunctionTree
 from takifugu.translation.search.junction import junction_tree
 
