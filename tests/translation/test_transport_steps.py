@@ -83,6 +83,10 @@ def test_more_states_than_there_is_room_for_are_refused() -> None:
         chain_losses(np.full((300, 300), 1 / 300), [0.1, 0.2])
 
 
-def test_importing_translations_does_not_load_numba() -> None:
-    check = "import sys, takifugu.translation; sys.exit('numba' in sys.modules)"
+def test_a_chain_of_two_states_is_translated_without_numba() -> None:
+    check = (
+        "import sys; from takifugu.priors import MarkovChain; from takifugu.translation import *;"
+        "Translation(MarkovChain([[0.9, 0.1], [0.1, 0.9]], length=9)).to_pufferfish(0.1);"
+        "sys.exit('numba' in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", check], check=True, env={"PYTHONPATH": "src"})  # noqa: S603

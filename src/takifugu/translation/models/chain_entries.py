@@ -19,8 +19,8 @@ from takifugu.translation.entry_costs import CostLevels, EntryCosts
 class ChainBound(TransportBound):
     """The bound of a chain from the cost matrix of every entry.
 
-    Implementers: `ChainTransport`, `AdversaryTransport`, `IntervalTransport`,
-    `HigherOrderTransport`.
+    Implementers: `BinaryTransport`, `ChainTransport`, `AdversaryTransport`, `IntervalTransport`,
+    `HigherOrderTransport`, `TimeOfDayTransport`.
 
     Attributes:
         states: The values of an entry.

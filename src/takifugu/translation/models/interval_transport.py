@@ -111,8 +111,8 @@ class IntervalTransport(ChainBound):
     def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
         """The sides ahead and behind, for a star that is at least the cost."""
         star = even_star(cost) if len(cost) == 2 else star_of(cost)
-        others = None if self._chain.length is None else self._chain.length - 1
-        low, high = box_rows(self._chain.lower, self._chain.upper)
+        others = None if self.length is None else self.length - 1
+        low, high = self._boxes
         begins = self._chain.start == "any"
         return (
             BoxSide(low[None], high[None], star, others),
@@ -120,19 +120,28 @@ class IntervalTransport(ChainBound):
         )
 
     @cached_property
+    def _boxes(self) -> tuple[Floats, Floats]:
+        return box_rows(self._chain.lower, self._chain.upper)
+
+    @cached_property
+    def _stages(self) -> list[tuple[Floats, Floats]]:
+        """Boxes of the law of the entry before the second, the third and so on, of a free start."""
+        low, high = self._boxes
+        count = STAGES if self.length is None else min(STAGES, max(self.length - 2, 0))
+        return [
+            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
+            for rounds in range(count)
+        ]
+
+    @cached_property
     def _backward(self) -> tuple[Floats, Floats]:
         """``[kind, x, u]``: boxes of the law of the entry before, from a late one to the first."""
-        low, high = box_rows(self._chain.lower, self._chain.upper)
+        low, high = self._boxes
         if self._chain.start == "stationary":
-            boxes = backward_boxes(low, high, *law_bounds(low, high))
-            return boxes[0][None], boxes[1][None]
-        stages, length = STAGES if len(low) <= FEW_STATES else 8, self._chain.length
-        stages = stages if length is None else min(stages, max(length - 2, 0))
-        kinds = [
-            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
-            for rounds in reversed(range(stages))
-        ]
-        kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
+            kinds = [backward_boxes(low, high, *law_bounds(low, high))]
+        else:
+            kinds = self._stages[: STAGES if len(low) <= FEW_STATES else 8][::-1]
+            kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
         return np.array([kind[0] for kind in kinds]), np.array([kind[1] for kind in kinds])
 
     def _group_steps(self, table: Floats) -> Floats:
@@ -147,7 +156,7 @@ class IntervalTransport(ChainBound):
             return np.full(len(grouped), np.inf)
         sides = list(dict.fromkeys(side for pair in self._sides for side in pair))
         number = {side: k for k, side in enumerate(sides)}
-        laws = law_bounds(*box_rows(self._chain.lower, self._chain.upper))
+        laws = law_bounds(*self._boxes)
         rows = robust_rows(*group_boxes(*laws, sides))(cost)
         guess = np.full((len(sides), len(sides)), float(cost.max()) / 4)
         _, couplings = improve(*rows, cost, guess=guess)
@@ -168,24 +177,13 @@ class IntervalTransport(ChainBound):
         robust step, or by the dearest move if that is less. After some steps a fixed point above
         the last one covers all later entries.
         """
-        low, high = box_rows(self._chain.lower, self._chain.upper)
-        size = len(low)
+        size = len(charged)
         unit, slack = off_diagonal(size), 2 * row_slack(size)
-        ahead = fixed_point(
-            *(robust_rows(low, high), charged),
-            slack=slack,
-            tolerance=self._tolerance,
-        ).upper
-        value = off_diagonal(size, float(charged.max()))
-        behind = value
-        length = self._chain.length
-        steps = STAGES if length is None else min(STAGES, max(length - 2, 0))
-        couplings = None
-        rows = robust_rows(low, high)
-        for rounds in range(steps):
-            laws = law_bounds(low, high, rounds=rounds)
-            rows = robust_rows(*backward_boxes(low, high, *laws))
-            cost = closed(charged + value)
+        rows, couplings = robust_rows(*self._boxes), None
+        ahead = fixed_point(rows, charged, slack=slack, tolerance=self._tolerance).upper
+        behind = value = off_diagonal(size, float(charged.max()))
+        for stage in self._stages:
+            rows, cost = robust_rows(*stage), closed(charged + value)
             if charged.any() and cost.max() < LARGE:
                 sides = rows(cost)
                 _, couplings = improve(*sides, cost, guess=value, known=couplings)
@@ -193,12 +191,9 @@ class IntervalTransport(ChainBound):
             else:
                 value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
-        if length is None or length - 2 > steps:
+        if self.length is None or self.length - 2 > len(self._stages):
             later = fixed_point(
-                *(rows, charged),
-                slack=slack,
-                tolerance=self._tolerance,
-                above=value,
+                rows, charged, slack=slack, tolerance=self._tolerance, above=value
             ).upper
             behind = np.maximum(behind, later)
         return ahead, behind

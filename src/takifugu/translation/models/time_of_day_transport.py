@@ -18,19 +18,23 @@ otherwise the second, whose p − 1 additional entries hardly matter to long seq
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 
 from takifugu._core.numeric import Floats, frozen
-from takifugu.costs.cost import NOTHING, Cost
+from takifugu.costs.cost import NOTHING
 from takifugu.priors.secrets import Secrets
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.universe import Name
 from takifugu.translation.accounting.largest_epsilon import largest_within
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
-from takifugu.translation.entry_costs import EntryCosts
-from takifugu.translation.models.chain_entries import refuse_other_length, secret_entries
+from takifugu.translation.bounds import Binding, Bound, Witness
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
+from takifugu.translation.models.chain_entries import (
+    ChainBound,
+    refuse_other_length,
+    secret_entries,
+)
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
 
@@ -38,66 +42,45 @@ QUICK = 60_000  # hours × entries × states² up to which every hour is transla
 MANY = 4  # hours from which one of them is searched first
 
 
-class TimeOfDayTransport(TransportBound):
+class TimeOfDayTransport(ChainBound):
     """One chain by hour of the day and chosen secrets, for entities that begin at any hour."""
 
     def __init__(self, prior: TimeOfDayChain, secrets: Secrets, *, tolerance: float = 1e-3) -> None:
         self._prior, self._secrets, self._tolerance = prior, secrets, tolerance
+        self.states, self.length = prior.states, prior.entries
         self._hours, self._length = prior.hours, prior.entries
         self._covered = secret_entries(secrets, prior.length)
         work = self._hours * (self._length + self._hours) * len(prior.states) ** 2
         self._each = work <= QUICK
-        self._known: dict[int, TransportBound] = {}
+        self._known: dict[int, ChainBound] = {}
         self._worst: dict[tuple[str, str, Name | None], int] = {}
         _ = self._together if not self._each else self._beginning(0)  # an error now, not later
 
-    @property
-    def size(self) -> int | None:
-        """How many entries there are."""
-        return self._length
-
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss if every entry is charged ``epsilon``, of an entity that begins at any hour."""
-        if not self._each:
-            return self._over_all_hours(self._together.uniform(epsilon))
-        return self.profile(np.full(self._length, epsilon))
-
-    def profile(self, epsilon: Floats) -> Bound:
-        """The loss if entry i is charged ``epsilon[i]``."""
-        spent = np.asarray(epsilon, dtype=np.float64)
-        self._refuse_size(len(spent))
+    def everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost, of an entity that begins at any hour."""
         if self._each:
-            return self._worst_hour(lambda h: self._beginning(h).profile(_later(spent, h)))
-        padded = np.zeros(self._length + self._hours - 1)
-        for hour in range(self._hours):
-            part = padded[hour : hour + self._length]
-            np.maximum(part, spent, out=part)
-        return self._over_all_hours(self._together.profile(padded))
+            return self.one_by_one(CostLevels((cost,), np.zeros(self._length, dtype=np.int64)))
+        return self._over_all_hours(self._together.everywhere(cost))
 
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says, value by value."""
-        if costs.size is not None:
-            self._refuse_size(costs.size)
-        if self._each and len(costs.anywhere) <= 1:
-            return self._worst_hour(lambda h: self._beginning(h).valued(self._shifted(costs, h)))
-        return self._over_all_hours(self._together.valued(self._largest_costs(costs)))
+    def one_by_one(self, charged: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own."""
+        self._refuse_size(len(charged))
+        if self._each:
+            return self._worst_hour(
+                lambda h: self._beginning(h).one_by_one(_delayed(charged, h).checked())
+            )
+        return self._over_all_hours(self._together.one_by_one(self._largest_costs(charged)))
 
-    def _largest_costs(self, costs: EntryCosts) -> EntryCosts:
-        """What an entry of Z has lost at most, whichever hour an entity begins at."""
-        own = costs.by_entry
-        if own is None:
-            return costs
-        windows = (
-            frozenset(own[max(0, j - self._hours + 1) : j + 1])
-            for j in range(self._length + self._hours - 1)
-        )
-        known: dict[frozenset[Cost], Cost] = {}
-        found = []
-        for together in windows:
-            if together not in known:
-                known[together] = reduce(Cost.joined, together)
-            found.append(known[together])
-        return EntryCosts(by_entry=tuple(found))
+    def _largest_costs(self, charged: CostLevels) -> CostLevels:
+        """What an entry of Z costs at most, whichever hour an entity begins at."""
+        size = self._length + self._hours - 1
+        windows = [
+            frozenset(charged.at[max(0, j - self._hours + 1) : j + 1].tolist()) for j in range(size)
+        ]
+        numbers = {levels: k for k, levels in enumerate(dict.fromkeys(windows))}
+        largest = (np.max([charged.matrices[k] for k in levels], axis=0) for levels in numbers)
+        at = np.array([numbers[levels] for levels in windows], dtype=np.int64)
+        return CostLevels(tuple(map(frozen, largest)), at).checked()
 
     def largest(self, target: float) -> float:
         """The largest constant ε whose loss is at most ``target``.
@@ -177,7 +160,7 @@ class TimeOfDayTransport(TransportBound):
         return 0 if pair is None else self._worst.get((pair.left, pair.right, pair.entry), 0)
 
     @cached_property
-    def _together(self) -> TransportBound:
+    def _together(self) -> ChainBound:
         """Z with the entries of all entities, whichever hour they begin at."""
         size = self._length + self._hours - 1
         entries = None
@@ -186,7 +169,7 @@ class TimeOfDayTransport(TransportBound):
             entries = tuple(sorted(later))
         return self._transport(size, entries)
 
-    def _beginning(self, hour: int) -> TransportBound:
+    def _beginning(self, hour: int) -> ChainBound:
         """Z up to the last entry of an entity that begins at ``hour``."""
         if hour not in self._known:
             covered = range(self._length) if self._covered is None else self._covered.tolist()
@@ -194,7 +177,7 @@ class TimeOfDayTransport(TransportBound):
             self._known[hour] = self._transport(self._length + hour, entries)
         return self._known[hour]
 
-    def _transport(self, size: int, entries: tuple[int, ...] | None) -> TransportBound:
+    def _transport(self, size: int, entries: tuple[int, ...] | None) -> ChainBound:
         chain, secrets = self._prior.days_of(size), replace(self._secrets, entries=entries)
         if len(chain.states) == 2:
             return BinaryTransport(chain, secrets)
@@ -207,6 +190,13 @@ class TimeOfDayTransport(TransportBound):
 
     def _refuse_size(self, given: int) -> None:
         refuse_other_length(given, self._length)
+
+
+def _delayed(charged: CostLevels, hour: int) -> CostLevels:
+    """The costs of X as costs of Z, whose first entries nobody reads."""
+    nothing = frozen(np.zeros_like(charged.matrices[0]))
+    before = np.full(hour, len(charged.matrices), dtype=np.int64)
+    return CostLevels((*charged.matrices, nothing), np.concatenate([before, charged.at]))
 
 
 def _later(spent: Floats, hour: int) -> Floats:

@@ -15,10 +15,9 @@ from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu.costs.cost import Cost
 from takifugu.errors import InvalidPrior
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.prior import state_text
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_by_bracket
-from takifugu.translation.bounds import Binding, Bound, TransportBound, Witness
+from takifugu.translation.bounds import Bound, Witness
 from takifugu.translation.certify.two_states import (
     BinaryLosses,
     BinaryStep,
@@ -29,8 +28,9 @@ from takifugu.translation.certify.two_states import (
     single_entry,
     stationary_losses,
 )
-from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.entry_costs import CostLevels, EntryCosts
 from takifugu.translation.models.chain_entries import (
+    ChainBound,
     refuse_other_length,
     refuse_unbounded,
     secret_entries,
@@ -45,12 +45,14 @@ LONG = 10_000  # entries on each side of one whose loss is unbounded
 PAIRS = ((1, 0), (0, 1))  # the ordered pairs of states, as the closed form numbers them
 
 
-class BinaryTransport(TransportBound):
+class BinaryTransport(ChainBound):
     """The closed form for one Markov chain with two states and chosen entries."""
 
     def __init__(self, chain: MarkovChain, secrets: Secrets) -> None:
         chain.refuse_unless_one_law("the closed form")
         self._chain = chain
+        self.states, self.columns, self.length = chain.states, chain.columns, chain.length
+        self._sides = tuple(((a,), (b,)) for a, b in PAIRS)
         self._stationary = chain.stationary_start
         self._secret_entries = secret_entries(secrets, chain.length)
         pair_mask(secrets.sides(chain.states), 2)  # an error now rather than later
@@ -64,15 +66,6 @@ class BinaryTransport(TransportBound):
         if not self._stationary and chain.length is None:
             refuse_unbounded()
 
-    @property
-    def size(self) -> int | None:
-        """How many entries there are; None if the chain is unbounded."""
-        return self._chain.length
-
-    def uniform(self, epsilon: float) -> Bound:
-        """The loss when every entry is charged ``epsilon``."""
-        return self._everywhere(np.full(2, epsilon))
-
     def profile(self, epsilon: Floats) -> Bound:
         """The loss if entry i is charged ``epsilon[i]``, and later ones of an unbounded chain 0.
 
@@ -81,28 +74,23 @@ class BinaryTransport(TransportBound):
         """
         return self._one_by_one(_twice(epsilon))
 
-    def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says, value by value."""
-        charged = self._charged(costs)
-        return self._everywhere(charged) if charged.ndim == 1 else self._one_by_one(charged)
-
-    def _charged(self, costs: EntryCosts) -> Floats:
-        """``[pair]`` or ``[pair, entry]``: what the change from 1 to 0 costs, and the other one."""
-        matrices, at = costs.matrices(self._chain.states, self._chain.columns)
-        table = np.array([[matrix[place] for matrix in matrices] for place in PAIRS])
-        return table[:, 0] if costs.uniform else table[:, at]
-
-    def _everywhere(self, cost: Floats) -> Bound:
-        """The loss when every entry has the same cost ``[pair]``."""
-        length = self._chain.length
+    def everywhere(self, cost: Floats) -> Bound:
+        """The loss when every entry has the same cost."""
+        length, each = self.length, np.array([cost[place] for place in PAIRS])
         if length is not None and (not self._stationary or length <= LISTED):
-            return self._one_by_one(np.repeat(cost[:, None], length, axis=1))
-        top = float(cost.max())
+            return self._one_by_one(np.repeat(each[:, None], length, axis=1))
+        top = float(each.max())
         if top * (length or 1) > MOST:
             return Bound(np.inf if length is None else group_privacy(top, length))
-        upper, _, entry = self._worst(cost)
+        upper, _, entry = self._worst(each)
         pair = _larger(upper)
         return Bound(float(upper[pair]), self._binding(pair, entry), by_values=_table(upper))
+
+    def one_by_one(self, charged: CostLevels) -> Bound:
+        """The loss if every entry has a cost of its own; later ones of an unbounded chain none."""
+        return self._one_by_one(
+            np.array([[cost[place] for cost in charged.matrices] for place in PAIRS])[:, charged.at]
+        )
 
     def _one_by_one(self, charged: Floats) -> Bound:
         """The loss if every entry has a cost of its own, ``[pair, entry]``."""
@@ -290,10 +278,6 @@ class BinaryTransport(TransportBound):
             if best[2] is None or upper.max() > best[0].max():
                 best = upper, lower, entry
         return best
-
-    def _binding(self, pair: int, entry: int | None) -> Binding:
-        left, right = (state_text(self._chain.states[value]) for value in PAIRS[pair])
-        return Binding(left, right, entry=entry)
 
 
 def _twice(epsilon: Floats) -> Floats:
