@@ -31,7 +31,6 @@
   x MostlyNoise, ApprovalNeeded, StalePlan, ReleaseFailed, BudgetConflict, SessionClosed (session)
   x BatchRefused, ScheduleLocked (project), StateConflict (server)
   x ServerUnreachable, ServerRefused, ApprovalPending, ApprovalDeclined (client)
-  x WorkFailed, WorkerLost, WorkTimedOut, WorkCancelled (server)
   x DatabaseFailed, DriverMissing (engines), Undelivered (cli)
   x PdfUnavailable, SigningUnavailable, SignatureRefused (reports)
 

@@ -8,6 +8,7 @@ import pytest
 
 from takifugu.errors import SameRows
 from tests.cli.running import call
+from tests.declared import declared
 from tests.oracles.raw_readings import NoisySums, leakage
 from tests.session.study import write_data
 
@@ -59,21 +60,12 @@ def test_an_edit_is_refused_told_and_accepted(
     assert do("ledger verify")[0] == 0 and "charged to every row" in do("ledger show")[1]
 
 
-PLACES = """\
-[source]
-kind = "csv"
-path = "places.csv"
-[entity]
-column = "who"
-[order]
-column = "day"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = ["home", "ward", "clinic"]
-outside = "refuse"
-labels = "places.json"
-"""
+PLACES = declared(
+    "places.csv",
+    "who",
+    "day",
+    {"place": {"values": ["home", "ward", "clinic"], "outside": "refuse", "labels": "places.json"}},
+)
 CHAIN = {
     "kind": "markov-chain",
     "states": ["home", "ward", "clinic"],

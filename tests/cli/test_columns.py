@@ -21,28 +21,13 @@ SURVEY = declared(
     {"place": ["home", "out"], "health": ["well", "ill"]},
     {"zone": ["a", "b"]},
 )
-METERS = """
-[source]
-kind = "csv"
-path = "meters.csv"
-
-[entity]
-column = "home"
-
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-
-[protected.kwh]
-bounds = [0, 10]
-step = 0.5
-missing = "refuse"
-
-[public.hour]
-values = [6, 12, 18]
-outside = "refuse"
-"""
+METERS = declared(
+    "meters.csv",
+    "home",
+    "step",
+    {"kwh": {"bounds": [0, 10], "step": 0.5, "missing": "refuse"}},
+    {"hour": [6, 12, 18]},
+)
 ONE_ROW_EACH = len({row[0] for row in ROWS}) == len(ROWS)
 LINEAR = """
 [dataset.meters.linear.evening]

@@ -8,22 +8,11 @@ import pytest
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import read_prior
 from tests.cli.running import Ran, call
+from tests.declared import declared
 
-DECLARED = """\
-[source]
-kind = "csv"
-path = "meter.csv"
-[entity]
-column = "home"
-[order]
-column = "hour"
-kind = "number"
-ties = "refuse"
-[protected.kwh]
-bounds = [0, 2]
-step = 0.25
-missing = "refuse"
-"""
+DECLARED = declared(
+    "meter.csv", "home", "hour", {"kwh": {"bounds": [0, 2], "step": 0.25, "missing": "refuse"}}
+)
 NAMES = ("[0, 0.5)", "[0.5, 1.5)", "[1.5, 2]")
 
 

@@ -19,22 +19,11 @@ from takifugu.priors import MarkovChain
 from takifugu.tables import Engine, check, open_engine
 from takifugu.tables import label_lookup as limits
 from takifugu.tables.scope import EVERYTHING, Scope
+from tests.declared import declared
 from tests.raising import raises
 
 Row = tuple[str, int, str | None]
-HEAD = """\
-[source]
-kind = "csv"
-path = "visits.csv"
-[entity]
-column = "who"
-[order]
-column = "step"
-kind = "number"
-ties = "refuse"
-[protected.place]
-values = "from the fitted rows"
-"""
+HEAD = declared("visits.csv", "who", "step", {"place": {"values": "from the fitted rows"}})
 
 
 def states(found: Fitted) -> tuple[Any, ...]:

@@ -45,10 +45,8 @@ from tests.raising import raises
         ({"dataset": ""}, "dataset", "name"),
         ({"analyst": ""}, "analyst", "name"),
         ({"data": "x\0"}, "data", "name"),
-        ({"query": {"x": float("nan")}}, "query", "infinite"),
         ({"query": {1: 2}}, "query", "type"),
         ({"mechanism": {"x": {1, 2}}}, "mechanism", "type"),
-        ({"query": {"x": "\ud800"}}, "query", "text"),
         ({"loss": Total()}, "loss", "type"),
         ({"loss": Pure(Fraction(1, 3**800))}, "loss", "digits"),
         ({"loss": Pure(2**65)}, "loss", "digits"),
@@ -185,11 +183,6 @@ def test_a_refusal_says_what_to_do() -> None:
     assert allowed <= Fraction(1, 6)
 
 
-@pytest.mark.parametrize("value", ["0", "1", "1/3", "5/2"])
-def test_a_rational_is_read_as_it_was_written_and_nothing_is_one(value: str) -> None:
-    assert read_fraction(write_fraction(Fraction(value), "loss")) == Fraction(value)
-
-
 @pytest.mark.parametrize("text", ["-1/2", "-1", "1/0", "0/0", "1/-2"])
 def test_a_rational_below_zero_or_over_nothing_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="below 0"):
@@ -277,6 +270,8 @@ def test_a_cost_is_read_only_as_a_ledger_writes_it() -> None:
         (Fraction(2**64), True),
         (2**64 + Fraction(1, 2**30), False),
         (Fraction(0), True),
+        (Fraction(1), True),
+        (Fraction(5, 2), True),
     ],
 )
 def test_rationals_have_so_many_digits_and_no_more(value: Fraction, fine: bool) -> None:

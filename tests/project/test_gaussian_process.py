@@ -11,31 +11,20 @@ from takifugu.project.policy import parse_policy
 from takifugu.project.project_cache import keep_terms, kept_terms
 from takifugu.translation.translation import Translation
 from tests.cli.running import call
+from tests.declared import declared
 
 TABLE = "patient,hour,pressure\n" + "".join(
     f"{who},{hour},{value}\n"
     for who, values in (("ann", (118, 121.5, 131, 127)), ("bob", (99, 104, 101)))
     for hour, value in enumerate(values)
 )
-DECLARED = """title = "Pressures"
-
-[source]
-kind = "csv"
-path = "pressures.csv"
-
-[entity]
-column = "patient"
-
-[order]
-column = "hour"
-kind = "number"
-ties = "refuse"
-
-[protected.pressure]
-bounds = [40, 240]
-step = 0.5
-missing = "refuse"
-"""
+DECLARED = declared(
+    "pressures.csv",
+    "patient",
+    "hour",
+    {"pressure": {"bounds": [40, 240], "step": 0.5, "missing": "refuse"}},
+    title="Pressures",
+)
 
 
 def test_a_project_releases_a_mean_under_a_process(

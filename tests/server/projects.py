@@ -8,6 +8,7 @@ import numpy as np
 
 from takifugu.priors import MarkovChain, write_prior
 from takifugu.project.project import LEDGER, init_project, open_project
+from tests.declared import declared
 
 STATES = ("home", "ward", "clinic")
 ZONES = ("north", "south", "east")
@@ -17,24 +18,15 @@ BUDGET = "8"
 CHAIN = MarkovChain(
     np.array([[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.3, 0.2, 0.5]]), states=STATES, length=DAYS
 )
-DECLARATION = """\
-title = "Stays"
-[source]
-kind = "csv"
-path = "stays.csv"
-[entity]
-column = "person"
-[order]
-column = "day"
-kind = "time"
-zone = "UTC"
-ties = "refuse"
-[protected.state]
-values = ["home", "ward", "clinic"]
-outside = "refuse"
-[public.zone]
-values = ["north", "south", "east"]
-"""
+DECLARATION = declared(
+    "stays.csv",
+    "person",
+    "day",
+    {"state": ["home", "ward", "clinic"]},
+    {"zone": ["north", "south", "east"]},
+    zone="UTC",
+    title="Stays",
+)
 
 Row = tuple[str, str, str, str]
 

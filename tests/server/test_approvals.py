@@ -13,11 +13,13 @@ from takifugu.errors import ApprovalRefused, LedgerUnavailable
 from takifugu.ledger import Anchor, Event, Ledger
 from takifugu.project.project import Project, open_project
 from takifugu.server import approvals
+from takifugu.server.access_rules import Actor
 from takifugu.server.api.problems import Problem
-from takifugu.server.approvals import AskedRelease, adopt_decisions, decide, release_or_ask
+from takifugu.server.approvals import adopt_decisions, decide, release_or_ask
 from takifugu.server.state.approval_requests import Approval
-from takifugu.server.state.server_state import ServerState, open_state
+from takifugu.server.state.server_state import ServerState, charge_of, open_state
 from takifugu.server.state.state_store import StateConflict
+from takifugu.server.work.tasks import Task
 from takifugu.session.plan_documents import plan_to_document
 from takifugu.session.query_options import QueryOptions
 from takifugu.session.release_errors import MostlyNoise
@@ -70,7 +72,7 @@ class Study:
     ) -> Any:
         """What a worker does for POST releases."""
         options = {"query": query, "key": key, "accept_noise": accept_noise}
-        asked = AskedRelease(dataset, analyst, key, options)
+        asked = Task("release", dataset, Actor(analyst, "analyst", "test"), options)
         with self.session(analyst) as session:
             return release_or_ask(
                 *(self.state, wrap(session), asked),
@@ -349,3 +351,25 @@ def test_what_may_pass_fails_nothing(simple: Study) -> None:
         simple.release(QUERY, wrap=lambda session: Ends(session, False, trouble))
     assert simple.approval(1).state == "approved"
     assert "result" in simple.release(QUERY)
+
+
+def test_a_result_that_cannot_be_kept_is_told_and_an_approved_one_is_tried_again(
+    simple: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simple.release(QUERY)
+    simple.decide(1)
+
+    def unreachable(*_: Any, **__: Any) -> Any:
+        raise LedgerUnavailable("locked", reason="locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ServerState, "keep_result", unreachable)
+        told_at_once = simple.release(SMALL, "k2")
+        with raises(LedgerUnavailable):
+            simple.release(QUERY)
+    assert simple.approval(1).state == "approved"
+    assert "result" in simple.release(QUERY) and simple.approval(1).state == "released"
+    again = simple.release(SMALL, "k2")
+    assert again["charge"] == told_at_once["charge"]
+    assert simple.state.result(charge_of(again["result"]), "ana") is not None
+    assert len(simple.events("charge")) == 2

@@ -11,9 +11,8 @@ import pytest
 from takifugu.project.policy import parse_policy
 from takifugu.project.server_section import ServerSettings
 from takifugu.server.access_rules import BY_ROUTE, ROLES
-from takifugu.server.operation.health import CHECKS
+from takifugu.server.operation.health import CHECKS, ServerMetrics
 from takifugu.server.operation.middleware import WITH_ADDRESS
-from takifugu.server.operation.server_metrics import ServerMetrics
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deploy.md"

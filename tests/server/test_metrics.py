@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from takifugu.server.app import routes
-from takifugu.server.operation.server_metrics import ServerMetrics
+from takifugu.server.operation.health import ServerMetrics
 from tests.server.running import RunningServer, running_server
 
 QUERY = {"kind": "histogram", "by": ["zone"], "epsilon": "1"}

@@ -20,9 +20,8 @@ from takifugu.ledger.event_documents import (
 from takifugu.priors import read_prior, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import Project, open_project
-from takifugu.server.work import owner_decisions as owner
-from takifugu.server.work.owner_decisions import inside
-from takifugu.server.work.owner_tasks import fit_prior_of, report_file
+from takifugu.server.work import owner_tasks as owner
+from takifugu.server.work.owner_tasks import fit_prior_of, inside, report_file
 from tests.pdf_needs import weasyprint_or_skip
 from tests.raising import raises
 from tests.server.projects import CHAIN, DECLARATION, small_project
@@ -169,7 +168,7 @@ def test_a_change_after_it_was_shown_is_not_accepted(project: Project) -> None:
     release(project)
     changed = other_prior(project)
     shown = owner.review_change(changed, "stays")["policy"]["shown"]
-    owner.set_budget(project, "stays", "9")
+    project.set_budget("stays", "9")
     before = last_event(project)
     with raises(LedgerConflict, reason="review", dataset="stays"):
         owner.accept_change(changed, "stays", "policy", shown)

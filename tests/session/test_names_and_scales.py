@@ -8,7 +8,7 @@ from takifugu.binding.entries import (
     numbers,
 )
 from takifugu.session.possible_answers import LONGEST, counting_order
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 
 pytestmark = pytest.mark.nightly
 

@@ -69,7 +69,7 @@ def test_two_states_get_as_much_as_another_optimiser_finds(seed: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("matrix", "length", "target"),
-    [(ALTERNATING, 4, 1.0), (THREE, 3, 0.8), (rows(3, 5)[0], 2, 2.0), (STICKY, 4, 0.5)],
+    [(ALTERNATING, 4, 1.0), (THREE, 2, 0.8), (rows(3, 5)[0], 2, 2.0), (STICKY, 4, 0.5)],
 )
 def test_any_chain_gets_as_much_as_a_search_over_programs_finds(
     matrix: Floats, length: int, target: float
@@ -97,7 +97,7 @@ def test_where_losses_cannot_be_level_some_entries_get_nothing() -> None:
 @settings(max_examples=25)
 @given(
     states=st.integers(2, 3),
-    length=st.sampled_from([1, 2, 5, 12, 40]),
+    length=st.sampled_from([1, 2, 5, 12, 24]),
     target=st.sampled_from([1e-6, 0.05, 1.0, 30.0, 1e3]),
     seed=st.integers(0, 10**6),
     given_start=st.booleans(),

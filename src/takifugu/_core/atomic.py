@@ -215,14 +215,14 @@ def read_unpacked(path: Path, *, field: str | None = None, needed: str = "be a f
         return raw
     try:
         with gzip.GzipFile(fileobj=BytesIO(raw)) as stream:
-            found = stream.read(MAX_UNPACKED_SIZE + 1)
+            content = stream.read(MAX_UNPACKED_SIZE + 1)
     except (OSError, EOFError, zlib.error):
         why = "it is not a whole gzip file"
         raise _unreadable(path, field, needed, why, "damaged") from None
-    if len(found) > MAX_UNPACKED_SIZE:
+    if len(content) > MAX_UNPACKED_SIZE:
         why = f"it unpacks to more than {MAX_UNPACKED_SIZE:,} bytes"
         raise _unreadable(path, field, needed, why, "too large")
-    return found
+    return content
 
 
 def _unreadable(path: Path, field: str | None, needed: str, why: str, reason: str) -> InvalidFile:

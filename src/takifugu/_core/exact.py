@@ -41,8 +41,8 @@ def exactly(value: Number, name: str) -> Fraction:
 
 
 def _refuse_huge_exponent(text: str, name: str) -> None:
-    found = _EXPONENT.search(text)
-    digits = "" if found is None else found[1].replace("_", "")
+    exponent = _EXPONENT.search(text)
+    digits = "" if exponent is None else exponent[1].replace("_", "")
     if digits and (len(digits) > MAX_EXPONENT_DIGITS or int(digits) > LARGEST_EXPONENT):
         raise UnsoundRequest(
             f"{name} has an exponent beyond ±{LARGEST_EXPONENT}; it must be within that",

@@ -62,13 +62,13 @@ def key_at(path: Path) -> Key:
     The file appears whole or not at all, and of two processes that make it one wins: both then
     have the same key. An `OSError` is passed on.
     """
-    found = _read(path)
-    if found is None:
+    key = _read(path)
+    if key is None:
         _make(path)
-        found = _read(path)
-    if found is None:
+        key = _read(path)
+    if key is None:
         raise FileNotFoundError(ENOENT, "removed while it was made", str(path))
-    return found
+    return key
 
 
 def _read(path: Path) -> Key | None:

@@ -60,9 +60,9 @@ class KeyPlace(str):
             return ""
         from takifugu._core.toml import key_positions
 
-        found = key_positions(self._text)
+        positions = key_positions(self._text)
         for size in range(len(self._path), 0, -1):
-            at = found.get(self._path[:size])
+            at = positions.get(self._path[:size])
             if at is not None:
                 below = "below " if size < len(self._path) else ""
                 return f"{below}line {at.line}, column {at.column}"
@@ -78,14 +78,14 @@ def parse_json(text: str, *, field: str = "file") -> Any:
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            order = iter(found)
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            order = iter(members)
             twice = next(key for key, _ in pairs if key != next(order, None))
             raise InvalidFile(
                 field, given=f"has the key {_shown(twice)} twice", needed="have each key once"
             )
-        return found
+        return members
 
     def constant(name: str) -> Any:
         raise InvalidFile(field, given=f"holds {name}", needed="hold finite numbers only")
@@ -414,16 +414,16 @@ class _Walk:
 
     def _keys(self) -> list[tuple[str, int]]:
         """A dotted key: each part, and where it begins."""
-        found = [self._key()]
+        keys = [self._key()]
         while True:
             before = self._at
             self._skip(_SPACE)
             if self._text[self._at : self._at + 1] != ".":
                 self._at = before
-                return found
+                return keys
             self._at += 1
             self._skip(_SPACE)
-            found.append(self._key())
+            keys.append(self._key())
 
     def _key(self) -> tuple[str, int]:
         start = self._at

@@ -130,10 +130,10 @@ def trust_of(address: ServerAddress, ca: str | Path | None) -> ssl.SSLContext | 
 
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024  # of an answer
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds before asking again
+FIRST_WAIT, MAX_WAIT = 0.05, 2.0  # seconds before asking again
 NOT_NOW = frozenset({429, 502, 503, 504})
-NEVER = frozenset({"DriverMissing", "DatabaseFailed", "LedgerUnwritable", "WorkTimedOut"})
-LOST = (OSError, http.client.HTTPException)
+LASTING = frozenset({"DriverMissing", "DatabaseFailed", "LedgerUnwritable", "WorkTimedOut"})
+CONNECTION_LOST = (OSError, http.client.HTTPException)
 CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)  # by a server that ended
 
 
@@ -244,18 +244,18 @@ class Exchange:
         until = began + (self.patience if patience is None else patience)
         pause, again = FIRST_WAIT, False
         while True:
-            kept = getattr(self._mine, "connection", None) is not None
+            reused = getattr(self._mine, "connection", None) is not None
             lost: Exception | None = None
             try:
                 reply = self._once(method, path, body, headers or {})
-            except LOST as error:
+            except CONNECTION_LOST as error:
                 self._refuse_hopeless(error)
-                if kept and not again:  # the server closed an idle connection
+                if reused and not again:  # the server closed an idle connection
                     again = True
                     continue
                 lost, wait = error, pause
             else:
-                if reply.status not in NOT_NOW or reply.problem in NEVER:
+                if reply.status not in NOT_NOW or reply.problem in LASTING:
                     return self._checked(reply)
                 wait = pause if reply.retry_after is None else reply.retry_after
             if monotonic() + wait > (until if lost is None or reach is None else began + reach):
@@ -263,7 +263,7 @@ class Exchange:
                     return reply
                 raise self._unreachable(lost)
             sleep(wait)
-            again, pause = True, min(2 * pause, LONGEST_WAIT)
+            again, pause = True, min(2 * pause, MAX_WAIT)
 
     def read(self, path: str) -> Any:
         """The document at a path; the error that the server answered with is raised."""

@@ -128,10 +128,10 @@ class ApprovalDeclined(TakifuguError):
 
     def __init__(self, request: int, *, dataset: str, state: str, note: str = "") -> None:
         self.request, self.dataset, self.state, self.note = request, dataset, state, note
-        said = f": {note}" if note else ""
+        words = f": {note}" if note else ""
         who = "the owner refused it" if state == "refused" else "it was withdrawn"
         super().__init__(
-            f"request {request} came to nothing, {who}{said}; nothing was charged",
+            f"request {request} came to nothing, {who}{words}; nothing was charged",
             field="approval",
             reason=state,
         )

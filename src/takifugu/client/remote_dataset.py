@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, unquote
 
 from takifugu._core.closing import Closing
-from takifugu.client.exchange import LOST, NEVER, NOT_NOW, Exchange, Reply
+from takifugu.client.exchange import CONNECTION_LOST, LASTING, NOT_NOW, Exchange, Reply
 from takifugu.client.problem_errors import (
     ApprovalDeclined,
     ApprovalPending,
@@ -84,7 +84,7 @@ def answered(
 def _passing(problem: TakifuguError) -> bool:
     """Whether a job failed by something that passes: its worker ended, the ledger was away."""
     if isinstance(problem, ServerRefused):
-        return problem.status in NOT_NOW and problem.code not in NEVER
+        return problem.status in NOT_NOW and problem.code not in LASTING
     return isinstance(problem, LedgerUnavailable)
 
 
@@ -106,7 +106,7 @@ def _followed(exchange: Exchange, place: str, activity: Activity) -> Mapping[str
                     ended = DocumentPart.of(content).given
                 elif kind == "progress" and isinstance(content, Mapping):
                     activity(str(content.get("text", "")))
-        except LOST:
+        except CONNECTION_LOST:
             pass  # look from time to time
         while ended is None:
             reply = exchange.ask("GET", path)

@@ -112,8 +112,8 @@ class Cost:
         exact = {shape: exactly(value, "coefficient") for shape, value in terms.items()}
         if any(value < 0 for value in exact.values()):
             raise UnsoundRequest("a coefficient of a cost is negative", field="coefficient")
-        kept = [(shape, value) for shape, value in exact.items() if value]
-        return cls(tuple(sorted(kept, key=lambda term: term[0].text)))
+        nonzero = [(shape, value) for shape, value in exact.items() if value]
+        return cls(tuple(sorted(nonzero, key=lambda term: term[0].text)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -178,7 +178,7 @@ class Cost:
                 sets.setdefault(column, []).append((inner.labels, value))
             else:
                 total += value * inner.diameter
-        return sum((_widest(found) for found in sets.values()), total)
+        return sum((_widest(counted) for counted in sets.values()), total)
 
     @cached_property
     def text(self) -> str:
@@ -229,7 +229,7 @@ class Cost:
 
     def on_column(self, column: str) -> "Cost":
         """What a change of this column alone costs, as a cost on its own values."""
-        found: dict[Shape, Fraction] = {}
+        coefficients: dict[Shape, Fraction] = {}
         for shape, value in self.terms:
             named, inner = column_and_shape(shape)
             if isinstance(inner, Jointly):
@@ -244,20 +244,20 @@ class Cost:
                 )
             elif named not in (None, column):
                 continue
-            found[inner] = found.get(inner, Fraction(0)) + value
-        return Cost.of(found)
+            coefficients[inner] = coefficients.get(inner, Fraction(0)) + value
+        return Cost.of(coefficients)
 
     def of_column(self, column: str) -> "Cost":
         """The same on one column of joint states: each shape names it."""
-        found: dict[Shape, Fraction] = {}
+        coefficients: dict[Shape, Fraction] = {}
         for shape, value in self.terms:
             if isinstance(shape, Column | Jointly):
                 raise UnsoundRequest(
                     "a cost is about columns already; it cannot become that of one column",
                     field="columns",
                 )
-            found[Column(column, shape)] = value
-        return Cost.of(found)
+            coefficients[Column(column, shape)] = value
+        return Cost.of(coefficients)
 
     def document(self) -> list[list[Any]]:
         """As JSON: pairs of an exact coefficient and a shape, in one order."""
@@ -304,16 +304,16 @@ def _written_out(shape: Shape, values: tuple[Value, ...], columns: tuple[str, ..
         one_column(columns, values)
         shares = [shape.share(value) for value in values]
         known: dict[Fraction, float] = {}
-        found = np.ones((len(values), len(values)))
+        matrix = np.ones((len(values), len(values)))
         for u, one in enumerate(shares):
             for v, other in enumerate(shares[:u]):
                 if one is not None and other is not None:
                     gap = shape.apart(one, other)
                     if gap not in known:
                         known[gap] = float_up(gap)
-                    found[u, v] = found[v, u] = known[gap]
-        np.fill_diagonal(found, 0.0)
-        return found
+                    matrix[u, v] = matrix[v, u] = known[gap]
+        np.fill_diagonal(matrix, 0.0)
+        return matrix
     return np.array([[float_up(shape.between(u, v, columns)) for v in values] for u in values])
 
 

@@ -281,8 +281,8 @@ class Matrix(_Written):
         one_column(columns, (u, v))
         if u == v:
             return Fraction(0)
-        one, other = self._place.get(u), self._place.get(v)
-        return self.diameter if one is None or other is None else self.costs[one][other]
+        first, second = self._place.get(u), self._place.get(v)
+        return self.diameter if first is None or second is None else self.costs[first][second]
 
     def document(self) -> list[Any]:
         """As JSON: the same shape, the same document."""

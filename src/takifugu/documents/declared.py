@@ -144,15 +144,15 @@ def _row(codecs: tuple[Codec, ...]) -> Callable[[Any, str], tuple[Any, ...]]:
 def fields_of(kind: Any) -> tuple[tuple[str, str, Codec, bool], ...]:
     """The fields of a class: name, key, codec, and whether it may be missing."""
     hints = get_type_hints(kind, include_extras=True)
-    found = []
+    parts = []
     for part in fields(kind):
         hint = hints[part.name]
         declared = codec_of(hint)
         optional = NoneType in get_args(
             get_args(hint)[0] if get_origin(hint) is Annotated else hint
         )
-        found.append((part.name, declared.key or part.name, declared, optional))
-    return tuple(found)
+        parts.append((part.name, declared.key or part.name, declared, optional))
+    return tuple(parts)
 
 
 def parts_from(kind: Any, found: DocumentPart, *, without: tuple[str, ...] = ()) -> Any:

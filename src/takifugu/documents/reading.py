@@ -184,12 +184,12 @@ def number(value: Any, path: str) -> float:
 
 def fraction(value: Any, path: str) -> Fraction:
     """An exact number, written as text."""
-    found = text(value, path)
-    if len(found) > MAX_NUMBER_DIGITS:
+    digits = text(value, path)
+    if len(digits) > MAX_NUMBER_DIGITS:
         raise InvalidDocument(
             path, given="has too many digits", needed=f"have up to {MAX_NUMBER_DIGITS}"
         )
-    return exactly(found, path)
+    return exactly(digits, path)
 
 
 def decimal(value: Any, path: str) -> Decimal:
@@ -203,12 +203,12 @@ def decimal(value: Any, path: str) -> Decimal:
 def moment(value: Any, path: str) -> datetime:
     """An instant: a date and time with its zone, as ISO 8601 writes it."""
     try:
-        found = datetime.fromisoformat(text(value, path))
+        instant = datetime.fromisoformat(text(value, path))
     except ValueError:
         raise InvalidDocument(path, given="is no time", needed="be as ISO 8601 has it") from None
-    if found.tzinfo is None:
+    if instant.tzinfo is None:
         raise InvalidDocument(path, given="is a time without a zone", needed="name its zone")
-    return found
+    return instant
 
 
 def name(value: Any, path: str) -> str | int:
@@ -231,7 +231,9 @@ def listed(convert: Callable[[Any, str], T]) -> Callable[[Any, str], tuple[T, ..
     def read(value: Any, path: str) -> tuple[T, ...]:
         if not isinstance(value, list | tuple):
             raise _refused(value, path, "be a list")
-        return tuple(converted(one, f"{path}, {place}", convert) for place, one in enumerate(value))
+        return tuple(
+            converted(item, f"{path}, {place}", convert) for place, item in enumerate(value)
+        )
 
     return read
 
@@ -240,25 +242,25 @@ def by_name(convert: Callable[[Any, str], T]) -> Callable[[Any, str], dict[str, 
     """How an object of such values is read."""
 
     def read(value: Any, path: str) -> dict[str, T]:
-        found = DocumentPart.of(value, path)
-        return {key: found.read(key, convert) for key in found.given}
+        part = DocumentPart.of(value, path)
+        return {key: part.read(key, convert) for key in part.given}
 
     return read
 
 
 def predicted(value: Any, path: str) -> dict[str, Any]:
     """What is predicted of an answer: of its rank, of its numbers, or of its ranking."""
-    found = by_name(_prediction)(value, path)
+    prediction = by_name(_prediction)(value, path)
     needed: tuple[str, ...] = ("deviation", "gap")
-    if "ranks" in found or "interval" in found:
-        needed = ("ranks",) if "ranks" in found else ("deviation", "interval")
+    if "ranks" in prediction or "interval" in prediction:
+        needed = ("ranks",) if "ranks" in prediction else ("deviation", "interval")
     for key in needed:
-        if not isinstance(found.get(key), int | float):
+        if not isinstance(prediction.get(key), int | float):
             raise InvalidDocument(f"{path}, {key}", given="is no number", needed="be a number")
-    right = found.get("right", ())
+    right = prediction.get("right", ())
     if "gap" in needed and (right == () or not isinstance(right, tuple | None)):
         raise InvalidDocument(f"{path}, right", given="is no list", needed="list probabilities")
-    return found
+    return prediction
 
 
 def _prediction(value: Any, path: str) -> Any:
@@ -276,18 +278,18 @@ def _json(value: Any, path: str, depth: int) -> Any:
     if depth == 0:
         raise InvalidDocument(path, given="is nested too deeply", needed="be flatter")
     if isinstance(value, Mapping):
-        found = DocumentPart.of(value, path)
-        return {k: _json(v, found.named(k), depth - 1) for k, v in found.given.items()}
+        part = DocumentPart.of(value, path)
+        return {k: _json(v, part.named(k), depth - 1) for k, v in part.given.items()}
     if isinstance(value, list | tuple):
-        return [_json(one, path, depth - 1) for one in value]
+        return [_json(item, path, depth - 1) for item in value]
     return scalar(value, path)
 
 
 def json_object(value: Any, path: str) -> dict[str, Any]:
     """The same, of an object."""
     DocumentPart.of(value, path)
-    found: dict[str, Any] = json_value(value, path)
-    return found
+    checked: dict[str, Any] = json_value(value, path)
+    return checked
 
 
 def as_json(value: Any) -> Any:

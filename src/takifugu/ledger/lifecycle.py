@@ -45,46 +45,36 @@ def _now() -> datetime:
 
 @contextmanager
 def _opened_by_owner(
-    where: str | Path,
-    witness: str | Path | bool,
-    wait: float,
-    clock: Callable[[], datetime],
-    actor: str,
-) -> Iterator[tuple[Store, Guard, datetime]]:
+    where: str | Path, witness: str | Path | bool, wait: float, now: datetime, actor: str
+) -> Iterator[tuple[Store, Guard]]:
     """A ledger that may lack what its witness has seen, opened for the owner to decide on that."""
-    store = Store(where, read_only=False, wait=wait)
-    guard, now, _ = _prepared(store, witness, wait, clock, actor, lenient=True, follow=False)
-    with closing(store):
-        yield store, guard, now
+    with closing(Store(where, read_only=False, wait=wait)) as store:
+        guard, _ = _prepared(store, witness, wait, now, actor, lenient=True, follow=False)
+        yield store, guard
 
 
 def _prepared(
     store: Store,
     witness: str | Path | bool,
     wait: float,
-    clock: Callable[[], datetime],
+    now: datetime,
     actor: str,
     *,
     lenient: bool,
     create: bool = False,
     follow: bool = True,
-) -> tuple[Guard, datetime, Anchor]:
-    """A ledger brought up to date and compared with its witness: what guards it, its first event.
-
-    It is closed if that fails.
-    """
+) -> tuple[Guard, Anchor]:
+    """What guards a ledger, and its first event, once it is up to date; closed if that fails."""
     noting: HeadWitness | None = None
     try:
         noting = open_witness(witness, wait)
         guard = Guard(noting, store.name, writes=not store.read_only, lenient=lenient)
-        now = clock().astimezone(UTC)
-        first = prepare(store, now, create=create, guard=guard, actor=actor, follow=follow)
+        return guard, prepare(store, now, create=create, guard=guard, actor=actor, follow=follow)
     except BaseException:
         store.close()
         if noting is not None:
             noting.close()
         raise
-    return guard, now, first
 
 
 def open_ledger(
@@ -121,7 +111,8 @@ def open_ledger(
     who = _checked_actor(actor)
     store = Store(where, read_only=read_only or inspect, wait=wait)
     make = create and not store.read_only
-    _, _, origin = _prepared(store, witness, wait, clock, who, lenient=inspect, create=make)
+    now = clock().astimezone(UTC)
+    _, origin = _prepared(store, witness, wait, now, who, lenient=inspect, create=make)
     place = None if key is None else Path(key)
     rows = KnownRows(state_folder() / "rows") if witness is True else None
     return Ledger(store, origin, clock=clock, actor=who, key=place, rows=rows)
@@ -165,9 +156,9 @@ def accept_loss(
             budget itself is counted. False if the owner knows that none was.
     """
     terms = LossTerms(translations or {}, budgets or {}, columns or {}, costs)
-    who = _checked_actor(actor)
+    who, now = _checked_actor(actor), clock().astimezone(UTC)
     with (
-        _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now),
+        _opened_by_owner(where, witness, wait, now, who) as (store, guard),
         store.writing() as connection,
     ):
         return lost_history.accept(connection, guard.recorded(), terms, who, now)
@@ -189,8 +180,8 @@ def begin_witness(
     Raises:
         LedgerConflict: There is a record.
     """
-    who = _checked_actor(actor)
-    with _opened_by_owner(where, witness, wait, clock, who) as (store, guard, now):
+    who, now = _checked_actor(actor), clock().astimezone(UTC)
+    with _opened_by_owner(where, witness, wait, now, who) as (store, guard):
         if guard.witness is None:
             raise LedgerConflict("no witness is named; name one", reason="witness")
         if guard.recorded() is not None:

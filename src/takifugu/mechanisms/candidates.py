@@ -92,8 +92,8 @@ def selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> tuple[Priced[
 
 
 def _selections(allowed: Loss, k: int, sensitivity: Sensitivity) -> Iterator[Priced[Selection]]:
-    for one in additive(allowed, sensitivity):
-        yield Priced(NoisyTopK(one.mechanism, k), one.loss)
+    for noise in additive(allowed, sensitivity):
+        yield Priced(NoisyTopK(noise.mechanism, k), noise.loss)
     for kind in (PermuteAndFlip, Exponential):
         peeled = kind.within(_pure_part(allowed), k=k, sensitivity=sensitivity.linf)
         yield Priced(peeled, as_charged(peeled.pure, allowed))

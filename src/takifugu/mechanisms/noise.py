@@ -146,9 +146,9 @@ class IntegerLaplace(_IntegerNoise):
     ) -> "IntegerLaplace":
         """The least noise whose Pufferfish loss is at most ``epsilon``."""
         moves = Sensitivity.of(sensitivity)
-        made = cls.within(allowance(epsilon, translation), sensitivity=moves)
-        certify(made.loss, epsilon, translation)
-        return made
+        noise = cls.within(allowance(epsilon, translation), sensitivity=moves)
+        certify(noise.loss, epsilon, translation)
+        return noise
 
     @classmethod
     def within(
@@ -199,9 +199,9 @@ class IntegerGaussian(_IntegerNoise):
         scale = scale_at_delta(
             moves.l2, lambda s: cls(s, moves).approximate(room).epsilon, allowed, room
         )
-        made = cls(scale, moves)
-        certify(made.approximate(room), epsilon, translation)
-        return made
+        noise = cls(scale, moves)
+        certify(noise.approximate(room), epsilon, translation)
+        return noise
 
     @property
     def loss(self) -> Concentrated:

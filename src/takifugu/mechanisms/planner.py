@@ -207,13 +207,13 @@ def plan_histogram(
     size, parts = _size(categories), whole(groups, "groups")
     if within is None:
         allowed = allowed_loss(loss, translation, epsilon, delta)
-        choices = [_noise(one) for one in additive(allowed, sensitivity)]
+        choices = [_noise(priced) for priced in additive(allowed, sensitivity)]
         choices.sort(key=lambda choice: choice.error.deviation)
         aim = f"within {price(allowed)} per entry"
     else:
         _no_allowance(loss, epsilon, delta, translation)
         meeting = additive_within(positive(within, "within"), confidence, delta, sensitivity)
-        choices = _cheapest(_noise(one) for one in meeting)
+        choices = _cheapest(_noise(priced) for priced in meeting)
         aim = f"to keep each count within ±{within:.4g} with a confidence of {confidence:.4g}"
     best = choices[0]
     reason = (
@@ -272,7 +272,7 @@ def plan_top_k(
         allowed = allowed_loss(loss, translation, epsilon, delta)
         offered = selections(allowed, places, sensitivity)
         choices = sorted(
-            (_ranking(one, size, places, known, weights) for one in offered), key=_worse
+            (_ranking(priced, size, places, known, weights) for priced in offered), key=_worse
         )
         aim = f"within {price(allowed)} per entry"
     else:
@@ -286,7 +286,7 @@ def plan_top_k(
             )
         target = probability(confidence, "confidence")
         meeting = ranked_right(known, places, target, delta, sensitivity, weights)
-        choices = _cheapest(_ranking(one, size, places, known, weights) for one in meeting)
+        choices = _cheapest(_ranking(priced, size, places, known, weights) for priced in meeting)
         aim = f"for places that are right with a probability of {target:.4g}"
     best = choices[0]
     reason = (
@@ -309,15 +309,15 @@ def noise_of(mechanism: Selection) -> tuple[Shape, float, float]:
 
 
 def _ranking(
-    one: Priced[Selection], size: int, k: int, known: Floats | None, weights: Floats | None
+    priced: Priced[Selection], size: int, k: int, known: Floats | None, weights: Floats | None
 ) -> Choice[Selection, RankingError]:
-    shape, scale, deviation = noise_of(one.mechanism)
+    shape, scale, deviation = noise_of(priced.mechanism)
     gap = resolution(size, k, shape) * scale
     if known is None:
-        return Choice(one.mechanism, one.loss, RankingError(deviation, gap))
+        return Choice(priced.mechanism, priced.loss, RankingError(deviation, gap))
     right = predicted(known, k, shape, scale, weights)
     places = tuple(float(x) for x in right.places)
-    return Choice(one.mechanism, one.loss, RankingError(deviation, gap, places, right.hits))
+    return Choice(priced.mechanism, priced.loss, RankingError(deviation, gap, places, right.hits))
 
 
 def _refuse_long_predictions(known: Floats, k: int, *, searched: bool) -> None:
@@ -344,8 +344,8 @@ def _worse(choice: Choice[Selection, RankingError]) -> tuple[float, float]:
     return (0.0 if right is None else round((1 - right) / EQUAL_PROBABILITIES), error.gap)
 
 
-def _noise(one: Priced[Additive]) -> Choice[Additive, Error]:
-    return Choice(one.mechanism, one.loss, one.mechanism.error())
+def _noise(priced: Priced[Additive]) -> Choice[Additive, Error]:
+    return Choice(priced.mechanism, priced.loss, priced.mechanism.error())
 
 
 def _cheapest(choices: Iterable[Choice[M, E]]) -> list[Choice[M, E]]:
@@ -361,13 +361,13 @@ def _with_epsilon(loss: Loss) -> Pure | Approximate:
 
 
 def _plan(
-    found: list[Choice[M, E]],
+    choices: list[Choice[M, E]],
     reason: str,
     groups: int,
     translation: LossTranslation | None,
     epsilon: Number | None,
 ) -> MechanismPlan[M, E]:
-    best, *rest = found
+    best, *rest = choices
     pufferfish = None
     if translation is not None:
         spent = _with_epsilon(best.loss)

@@ -55,9 +55,9 @@ class RandomisedResponse:
         cls, *, epsilon: Number, translation: LossTranslation, categories: Sequence[Hashable]
     ) -> "RandomisedResponse":
         """The truest answer whose Pufferfish loss is at most ``epsilon``."""
-        made = cls.within(allowance(epsilon, translation), categories=categories)
-        certify(made.loss, epsilon, translation)
-        return made
+        response = cls.within(allowance(epsilon, translation), categories=categories)
+        certify(response.loss, epsilon, translation)
+        return response
 
     @classmethod
     def within(cls, epsilon: Number, *, categories: Sequence[Hashable]) -> "RandomisedResponse":

@@ -93,9 +93,9 @@ class _Peeling(_Ranking):
         cls, *, epsilon: Number, translation: LossTranslation, k: int = 1, sensitivity: int = 1
     ) -> Self:
         """The least noise whose Pufferfish loss is at most ``epsilon``, for all k rounds."""
-        made = cls.within(allowance(epsilon, translation), k=k, sensitivity=sensitivity)
-        certify(made.pure, epsilon, translation)
-        return made
+        selection = cls.within(allowance(epsilon, translation), k=k, sensitivity=sensitivity)
+        certify(selection.pure, epsilon, translation)
+        return selection
 
     @classmethod
     def within(cls, epsilon: Number, *, k: int = 1, sensitivity: int = 1) -> Self:

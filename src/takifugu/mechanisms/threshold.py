@@ -65,15 +65,15 @@ class ThresholdedHistogram:
             middle = (low + high) // 2
             enough = cls(scale, middle).loss.delta <= Fraction(room)
             low, high = (low, middle) if enough else (middle, high)
-        made = cls(scale, high)
-        if made.loss.delta > Fraction(room):
+        histogram = cls(scale, high)
+        if histogram.loss.delta > Fraction(room):
             raise UnsoundRequest(
                 f"no threshold keeps delta within {four_digits(room, 'down')}; ask for more",
                 field="delta",
                 given=room,
             )
-        certify(made.loss, epsilon, translation)
-        return made
+        certify(histogram.loss, epsilon, translation)
+        return histogram
 
     @property
     def _measurement(self) -> Any:

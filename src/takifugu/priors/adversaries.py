@@ -101,17 +101,17 @@ def adversaries(prior: Prior) -> dict[str, Prior]:
     """
     if not isinstance(prior, MarkovChain):
         return {}
-    found: dict[str, Prior] = {}
+    variants: dict[str, Prior] = {}
     for name, known in (("plain", "none"), ("known_entries", "any")):
         try:
             start = "stationary" if prior.unknown_start else None
-            found[name] = against(prior, start=start, known=known)
+            variants[name] = against(prior, start=start, known=known)
         except InvalidPrior:  # it has no single stationary law
             continue
-    found["unknown_start"] = against(prior, start="unknown", known="none")
-    found["both"] = against(prior, start="unknown", known="any")
+    variants["unknown_start"] = against(prior, start="unknown", known="none")
+    variants["both"] = against(prior, start="unknown", known="any")
     order = ("plain", "unknown_start", "known_entries", "both")
-    return {name: found[name] for name in order if name in found}
+    return {name: variants[name] for name in order if name in variants}
 
 
 def chains_of(prior: Prior) -> Iterator[MarkovChain]:

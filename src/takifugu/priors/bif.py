@@ -8,7 +8,7 @@ disagree about its order.
 
 import re
 from itertools import product
-from math import fsum, isfinite
+from math import fsum, isfinite, nan
 from pathlib import Path
 from typing import Never
 
@@ -162,10 +162,9 @@ class _Parser:
         self._expect("{")
         values: list[str] = []
         while not self._next_is("}"):
-            if self.tokens[self.at : self.at + 1] != ["type"]:
+            if not self._accepts("type"):
                 self._property()
                 continue
-            self.at += 1
             self._expect("discrete")
             self._expect("[")
             count, where = self._take("how many values"), self.at - 1
@@ -188,13 +187,10 @@ class _Parser:
         if entry in self.tables:
             self._fail(start, f"gives the law of {entry!r} a second time", "give each once")
         above: list[str] = []
-        if self.tokens[self.at : self.at + 1] == ["|"]:
-            self.at += 1
-            while True:
+        if self._accepts("|"):
+            above.append(self._known())
+            while self._accepts(","):
                 above.append(self._known())
-                if self.tokens[self.at : self.at + 1] != [","]:
-                    break
-                self.at += 1
         self._expect(")")
         if entry in above or len(set(above)) != len(above):
             self._fail(
@@ -206,18 +202,14 @@ class _Parser:
         default: list[float] | None = None
         while not self._next_is("}"):
             where = self.at
-            word = self.tokens[where]
-            if word == "table" and where not in self.quoted:
-                self.at += 1
+            if self._accepts("table"):
                 if above:
                     self._fail(where, f"is a table, but {entry!r} has parents", _ROWS, "table")
                 key: tuple[str, ...] = ()
-            elif word == "default" and where not in self.quoted:
-                self.at += 1
+            elif self._accepts("default"):
                 default = self._row(size)
                 continue
-            elif word == "(" and where not in self.quoted and above:
-                self.at += 1
+            elif above and self._accepts("("):
                 key = tuple(self._names(")"))
                 fits = len(key) == len(above) and all(
                     value in self.states[p] for p, value in zip(above, key, strict=False)
@@ -252,14 +244,9 @@ class _Parser:
         printed = self._names(";")
         row: list[float] = []
         for word in printed:
-            try:
-                value = float(word)
-            except ValueError:
-                value = float("nan")
+            value = float(word) if _NUMBER.fullmatch(word) else nan
             lost = value == 0 and any(digit in "123456789" for digit in _mantissa(word))
-            if lost or not _NUMBER.fullmatch(word):
-                value = float("nan")
-            if not (isfinite(value) and (value == 0 or LEAST <= value <= 1 + SUMS_TO_ONE)):
+            if lost or not (isfinite(value) and (value == 0 or LEAST <= value <= 1 + SUMS_TO_ONE)):
                 self._fail(
                     start, f"holds {word!r}", f"hold 0 or numbers from {LEAST:.3g} to 1", "number"
                 )
@@ -303,7 +290,7 @@ class _Parser:
 
     def _property(self) -> None:
         """Skip ``property … ;``; anything else here is an error."""
-        if self.tokens[self.at : self.at + 1] != ["property"]:
+        if not self._accepts("property"):
             given = self.tokens[self.at] if self.at < len(self.tokens) else "the end"
             self._fail(self.at, f"says {given!r}", "hold what a BIF block holds, and end in '}'")
         while self._take("';'") != ";":
@@ -336,10 +323,13 @@ class _Parser:
     def _next_is(self, mark: str) -> bool:
         if self.at >= len(self.tokens):
             self._fail(self.at, "is the end", f"close a block with {mark!r}")
-        if self.tokens[self.at] == mark and self.at not in self.quoted:
-            self.at += 1
-            return True
-        return False
+        return self._accepts(mark)
+
+    def _accepts(self, word: str) -> bool:
+        """Whether ``word`` comes next, without quotes; it is read then."""
+        comes = self.tokens[self.at : self.at + 1] == [word] and self.at not in self.quoted
+        self.at += comes
+        return comes
 
     def _fail(self, token: int, given: str, needed: str, reason: str = "") -> Never:
         line = self.text.count("\n", 0, self.starts[min(token, len(self.starts) - 1)]) + 1

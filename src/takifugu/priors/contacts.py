@@ -50,11 +50,11 @@ class Contacts(ByContent):
             self.pairs
         ):
             raise InvalidPrior("pairs", given="repeat, or lack a time", needed="be given once each")
-        for (one, other), time in zip(self.pairs, self.seconds, strict=True):
-            if one == other or not {one, other} <= known or not 0 < time < float("inf"):
+        for (first, second), time in zip(self.pairs, self.seconds, strict=True):
+            if first == second or not {first, second} <= known or not 0 < time < float("inf"):
                 raise InvalidPrior(
                     "pairs",
-                    given=f"hold {one!r} and {other!r} for {time:g} s",
+                    given=f"hold {first!r} and {second!r} for {time:g} s",
                     needed="join two known people for a positive time",
                 )
 
@@ -97,12 +97,12 @@ def read_contact_slices(
             needed=f"span at most {MAX_POSITIONS:,}; are its times in seconds?",
             reason="span",
         )
-    found: list[dict[tuple[str, str], int]] = [{} for _ in range(count)]
+    slices: list[dict[tuple[str, str], int]] = [{} for _ in range(count)]
     for pair, at in met.items():
         for t in at:
-            part = found[min(max(floor((float(t) - start) / step), 0), count - 1)]
+            part = slices[min(max(floor((float(t) - start) / step), 0), count - 1)]
             part[pair] = part.get(pair, 0) + 1
-    return tuple(_contacts(roles, part, seconds) for part in found)
+    return tuple(_contacts(roles, part, seconds) for part in slices)
 
 
 def _contacts(
@@ -268,14 +268,14 @@ def field_over_time(
         for t in range(times - 1):
             pulls[entry_at(person, t), entry_at(person, t + 1)] = onward
     for t, met in enumerate(between):
-        for (one, other), pull in met.items():
-            if one == other or not {one, other} <= known:
+        for (first, second), pull in met.items():
+            if first == second or not {first, second} <= known:
                 raise InvalidPrior(
                     f"between, {t}",
-                    given=f"joins {one!r} and {other!r}",
+                    given=f"joins {first!r} and {second!r}",
                     needed="join two of the people",
                 )
-            pulls[entry_at(one, t), entry_at(other, t)] = pull
+            pulls[entry_at(first, t), entry_at(second, t)] = pull
     return MarkovRandomField.ising(
         {entry_at(person, t): alone[person] for person in everybody for t in range(times)},
         {pair: pull for pair, pull in pulls.items() if pull},
@@ -307,7 +307,7 @@ def contagion_over_time(
     another model, and not attractive by itself.
     """
     listed = tuple(slices)
-    if not listed or any(one.people != listed[0].people for one in listed):
+    if not listed or any(contacts.people != listed[0].people for contacts in listed):
         raise InvalidPrior(
             "slices",
             given="are none, or about different people",
@@ -325,6 +325,6 @@ def contagion_over_time(
         listed[0].people,
         field=log(background),
         onward=log(again),
-        between=[hourly_pulls(one, odds_per_hour, most) for one in listed],
+        between=[hourly_pulls(contacts, odds_per_hour, most) for contacts in listed],
         name=name,
     )

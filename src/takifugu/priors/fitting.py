@@ -330,6 +330,6 @@ def _kept(secrets: Secrets, pairs: Sequence[Any]) -> Secrets | None:
     return replace(secrets, pairs=whole) if whole else None
 
 
-def _same(one: object, other: object) -> bool:
+def _same(first: object, second: object) -> bool:
     """Whether two values are one: secrets may name a whole number as text."""
-    return one == other or str(one) == str(other)
+    return first == second or str(first) == str(second)

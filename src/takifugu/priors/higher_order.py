@@ -152,16 +152,16 @@ class HigherOrderChain(SequencePrior):
         if self.start == "unknown":
             return windows, MarkovChain(rows, start="unknown", length=self.length)
         try:
-            kept = closed_class(rows)
+            recurrent = closed_class(rows)
         except InvalidPrior as error:
             raise InvalidPrior(
                 "transition",
                 given="has windows that never lead to one another, each kept for ever",
                 needed="have one stationary law",
             ) from error
-        windows = np.ascontiguousarray(windows[kept], dtype=np.int64)
+        windows = np.ascontiguousarray(windows[recurrent], dtype=np.int64)
         windows.setflags(write=False)
-        return windows, MarkovChain(rows[np.ix_(kept, kept)], length=self.length)
+        return windows, MarkovChain(rows[np.ix_(recurrent, recurrent)], length=self.length)
 
     def explicit(self, length: int | None = None) -> Explicit:
         """The first ``length`` entries written out as a table, for small ones."""
@@ -182,8 +182,8 @@ class HigherOrderChain(SequencePrior):
         codes = universe.codes
         parts = [first[tuple(codes[:, :k].T)]]
         parts += [kernel[tuple(codes[:, i - k : i + 1].T)] for i in range(k, size)]
-        made = Explicit.multiplied(universe, parts, name=self.kind)
-        return made.also_fitted_on(*self.fitted_on)
+        table = Explicit.multiplied(universe, parts, name=self.kind)
+        return table.also_fitted_on(*self.fitted_on)
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""

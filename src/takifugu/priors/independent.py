@@ -34,7 +34,7 @@ class IndependentEntries(Prior):
                 given="is empty or not a mapping",
                 needed="map entries to probabilities",
             )
-        kept: dict[Name, dict[Name, float]] = {}
+        laws: dict[Name, dict[Name, float]] = {}
         for entry, law in self.marginals.items():
             if not isinstance(law, Mapping) or not law:
                 raise InvalidPrior(
@@ -43,8 +43,8 @@ class IndependentEntries(Prior):
                     needed="map each value to its probability",
                 )
             checked = distribution(list(law.values()), f"marginals of {entry!r}", InvalidPrior)
-            kept[entry] = dict(zip(law, checked.tolist(), strict=True))
-        object.__setattr__(self, "marginals", kept)
+            laws[entry] = dict(zip(law, checked.tolist(), strict=True))
+        object.__setattr__(self, "marginals", laws)
 
     @property
     def states(self) -> dict[Name, tuple[Name, ...]]:
@@ -73,8 +73,8 @@ class IndependentEntries(Prior):
     def explicit(self) -> Explicit:
         """The same prior, written out."""
         laws = {entry: list(law.values()) for entry, law in self.marginals.items()}
-        made = Explicit.independent(Tables.of(self.states), laws)
-        return made.also_fitted_on(*self.fitted_on)
+        table = Explicit.independent(Tables.of(self.states), laws)
+        return table.also_fitted_on(*self.fitted_on)
 
     def _document(self) -> dict[str, Any]:
         laws = {

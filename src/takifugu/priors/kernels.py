@@ -195,10 +195,10 @@ class Matern(StationaryKernel):
     scale: float
 
     def __init__(self, nu: object, scale: float) -> None:
-        found = SMOOTHNESS.get(nu) if isinstance(nu, str) else _half(nu)
-        if found is None:
+        smoothness = SMOOTHNESS.get(nu) if isinstance(nu, str) else _half(nu)
+        if smoothness is None:
             raise InvalidPrior("nu", given=f"is {nu!r:.40}", needed="be 1/2, 3/2 or 5/2")
-        object.__setattr__(self, "nu", found)
+        object.__setattr__(self, "nu", smoothness)
         object.__setattr__(self, "scale", positive(scale, "scale"))
 
     @property
@@ -352,12 +352,12 @@ def number(value: object, name: str) -> float:
 
 def positive(value: object, name: str) -> float:
     """A number above 0 that float64 holds with all its digits."""
-    found = number(value, name)
-    if not TINY <= found < math.inf:  # also false for NaN
+    size = number(value, name)
+    if not TINY <= size < math.inf:  # also false for NaN
         raise InvalidPrior(
-            name, given=f"is {found}", needed=f"be positive, at least {TINY:.3g}, and finite"
+            name, given=f"is {size}", needed=f"be positive, at least {TINY:.3g}, and finite"
         )
-    return found
+    return size
 
 
 def _half(value: object) -> Fraction | None:

@@ -113,7 +113,7 @@ def parse_ranges(states: Sequence[object]) -> Ranges:
     >>> parse_ranges(["[0, 0.5)", "[0.5, 2]"])
     ((Fraction(0, 1), Fraction(1, 2)), (Fraction(1, 2), Fraction(2, 1)))
     """
-    found = []
+    ranges = []
     for state in states:
         match = _RANGE.fullmatch(state) if isinstance(state, str) else None
         if match is None:
@@ -123,19 +123,19 @@ def parse_ranges(states: Sequence[object]) -> Ranges:
                 needed="be ranges that follow one another, as '[0, 0.5)', '[0.5, 1]'",
                 reason="not-a-range",
             )
-        found.append((Fraction(match[1]), Fraction(match[2])))
-    cuts = sorted({end for both in found for end in both})
+        ranges.append((Fraction(match[1]), Fraction(match[2])))
+    cuts = sorted({end for both in ranges for end in both})
     given = tuple(map(str, states))
-    if not found or any(not low < high for low, high in found):
+    if not ranges or any(not low < high for low, high in ranges):
         raise InvalidPrior(
             "states",
-            given=f"are the ranges {_listed(given)}, one of them empty" if found else "are none",
+            given=f"are the ranges {_listed(given)}, one of them empty" if ranges else "are none",
             needed="be ranges, each from a number to a greater one",
             reason="empty-range",
         )
     needed = range_names(cuts)
     if given != needed:
-        ordered = sorted(found)
+        ordered = sorted(ranges)
         overlap = any(after[0] < before[1] for before, after in pairwise(ordered))
         raise InvalidPrior(
             "states",
@@ -145,7 +145,7 @@ def parse_ranges(states: Sequence[object]) -> Ranges:
             f" closed, as {_listed(needed)}",
             reason="overlap" if overlap else "not-in-order",
         )
-    return tuple(found)
+    return tuple(ranges)
 
 
 def are_ranges(states: Sequence[object]) -> bool:

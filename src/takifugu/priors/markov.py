@@ -286,8 +286,8 @@ class MarkovChain(SequencePrior):
         codes = universe.codes
         steps = [self.kernel(t)[codes[:, t], codes[:, t + 1]] for t in range(size - 1)]
         parts = [self.start_law[codes[:, 0]], *steps]
-        made = Explicit.multiplied(universe, parts, name=self.kind)
-        return made.also_fitted_on(*self.fitted_on)
+        table = Explicit.multiplied(universe, parts, name=self.kind)
+        return table.also_fitted_on(*self.fitted_on)
 
     def facts(self) -> dict[str, Any]:
         """What `takifugu prior show` prints, beside kind and fingerprint."""

@@ -57,17 +57,19 @@ def chow_liu_tree(
     edges that tell equally much the first by name is taken; two columns that are independent in the
     counts are not joined. Every edge leads away from the column that is the first by name.
     """
-    found = dict[tuple[str, str], float]()
+    informations = dict[tuple[str, str], float]()
     for a, b in combinations(sorted(columns), 2):
         table = tables[a, b] if (a, b) in tables else tables[b, a].T
-        found[a, b] = mutual_information(table)
-    ranked = sorted(found, key=lambda pair: (-float(f"{found[pair]:.{DIGITS}g}"), pair))
+        informations[a, b] = mutual_information(table)
+    ranked = sorted(
+        informations, key=lambda pair: (-float(f"{informations[pair]:.{DIGITS}g}"), pair)
+    )
     group = {column: column for column in columns}
     joined: dict[str, list[str]] = {column: [] for column in columns}
     edges = dict[tuple[str, str], float]()
     for a, b in ranked:
-        if group[a] != group[b] and found[a, b] > 0:
-            edges[a, b] = found[a, b]
+        if group[a] != group[b] and informations[a, b] > 0:
+            edges[a, b] = informations[a, b]
             joined[a].append(b)
             joined[b].append(a)
             group |= {c: group[a] for c, mark in group.items() if mark == group[b]}
@@ -157,15 +159,15 @@ def checked_structure(
             needed="name each of them; one that depends on nothing has a line of its own",
             reason="names-differ",
         )
-    found = {column: tuple(parents.get(column, ())) for column in columns}
-    if cycle := find_cycle(found):
+    complete = {column: tuple(parents.get(column, ())) for column in columns}
+    if cycle := find_cycle(complete):
         raise InvalidPrior(
             field,
             given=f"has the cycle {f' {ARROW} '.join(cycle)}",
             needed="be free of cycles: turn or leave out one of these edges",
             reason="cycle",
         )
-    return found
+    return complete
 
 
 def find_cycle(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

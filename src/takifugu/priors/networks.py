@@ -155,7 +155,7 @@ def neighbours(model: NetworkPrior) -> tuple[frozenset[int], ...]:
     for factor in model.factors():
         for entry in factor.scope:
             around[entry].update(factor.scope)
-    return tuple(frozenset(found - {entry}) for entry, found in enumerate(around))
+    return tuple(frozenset(others - {entry}) for entry, others in enumerate(around))
 
 
 def secret_sides(model: NetworkPrior, secrets: Secrets) -> dict[int, Sides]:
@@ -309,10 +309,10 @@ class MarkovRandomField(NetworkPrior):
                 given=f"and `weights` hold {len(self.unary)} and {len(self.weights)} tables",
                 needed=f"hold one for each of {len(entries)} entries and {len(edges)} edges",
             )
-        for one, other in edges:
-            if one not in number or other not in number or one == other:
+        for first, second in edges:
+            if first not in number or second not in number or first == second:
                 raise InvalidPrior(
-                    "edges", given=f"hold ({one!r}, {other!r})", needed="join two of the entries"
+                    "edges", given=f"hold ({first!r}, {second!r})", needed="join two of the entries"
                 )
         if len({frozenset(edge) for edge in edges}) != len(edges):
             raise InvalidPrior("edges", given="name a pair twice", needed="name each pair once")

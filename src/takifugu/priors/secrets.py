@@ -1,6 +1,6 @@
 """Secrets: pairs of statements about the data that an output must not distinguish."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -124,10 +124,10 @@ def entry_pairs(
     pairs = []
     for name in chosen:
         domain = universe.values[universe.entry(name)]
-        kept: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
+        chosen_pairs: Iterable[tuple[Hashable, Hashable]] = permutations(domain, 2)
         if values is not None and name in values:
-            kept = values[name]
-        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in kept]
+            chosen_pairs = values[name]
+        pairs += [SecretPair(EntryIs(name, (x,)), EntryIs(name, (y,))) for x, y in chosen_pairs]
     return both_ways(pairs)
 
 
@@ -201,12 +201,7 @@ class Secrets:
             chosen = [((x,), (y,)) for x, y in combinations(of_value, 2)]
         groups = []
         for pair in _groups(chosen):
-            for value in (*pair[0], *pair[1]):
-                if value not in of_value:
-                    known = ", ".join(map(repr, list(of_value)[:12]))
-                    raise InvalidWorld(
-                        "secrets", given=f"name the value {value!r}", needed=f"use {known}"
-                    )
+            _refuse_unknown((*pair[0], *pair[1]), of_value)
             left, right = (tuple(s for v in side for s in of_value[v]) for side in pair)  # type: ignore[index]
             groups.append((left, right))
         return cls(entries=entries, pairs=tuple(groups))
@@ -221,12 +216,7 @@ class Secrets:
         number.update({state: i for i, state in enumerate(states)})  # exact names come first
         ordered = []
         for left, right in self.pairs:
-            for value in (*left, *right):
-                if value not in number:
-                    known = ", ".join(map(repr, states[:12]))
-                    raise InvalidWorld(
-                        "secrets", given=f"name the value {value!r}", needed=f"use {known}"
-                    )
+            _refuse_unknown((*left, *right), number, shown=states)
             a, b = (tuple(sorted({number[v] for v in side})) for side in (left, right))
             if set(a) & set(b):
                 raise InvalidWorld(
@@ -236,6 +226,16 @@ class Secrets:
                 )
             ordered += [(a, b), (b, a)]
         return tuple(dict.fromkeys(ordered))
+
+
+def _refuse_unknown(
+    named: Iterable[Hashable], known: Collection[Hashable], *, shown: Sequence[Hashable] = ()
+) -> None:
+    """Raise unless all values that secrets name are known."""
+    for value in named:
+        if value not in known:
+            use = ", ".join(map(repr, (shown or tuple(known))[:12]))
+            raise InvalidWorld("secrets", given=f"name the value {value!r}", needed=f"use {use}")
 
 
 def _distance(within: Any) -> Fraction:

@@ -58,14 +58,14 @@ class Universe(ByContent):
 
     def position(self, dataset: Hashable) -> int:
         """Where ``dataset`` stands in the order; an error if it is not one of them."""
-        found = self._positions.get(dataset)
-        if found is None:
+        place = self._positions.get(dataset)
+        if place is None:
             raise InvalidWorld(
                 "dataset",
                 given=f"{dataset!r} is not in the world",
                 needed=f"be one of its {len(self)} datasets",
             )
-        return found
+        return place
 
     @cached_property
     def _positions(self) -> Mapping[Hashable, int]:

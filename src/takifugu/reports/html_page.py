@@ -17,8 +17,8 @@ from takifugu.visible import four_digits, visible
 
 Cell = str | int | float | None
 WIDTH = re.compile(r'<svg [^>]*?\bwidth="([0-9.]+(?:pt|px))"')
-TALL = 24  # rows; a longer table scrolls on a screen, and is whole on paper
-LINE = 80  # letters that a line of a table surely has room for on paper
+MAX_STANDING_ROWS = 24  # rows; a longer table scrolls on a screen, and is whole on paper
+PAPER_LETTERS = 80  # letters that a line of a table surely has room for on paper
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,10 @@ class PageTable:
             + "</tr>\n"
             for row in self.rows
         )
-        tall = " tall" if len(self.rows) > TALL else ""
+        tall = " tall" if len(self.rows) > MAX_STANDING_ROWS else ""
         name = escape(self.caption or ", ".join(self.columns))
         letters = self._letters()
-        whole = ' class="whole"' if letters <= LINE else ""
+        whole = ' class="whole"' if letters <= PAPER_LETTERS else ""
         return (
             f'<div class="box sideways{tall}" style="--letters: {letters}" tabindex="0"'
             f' role="group" aria-label="{name}"><table{whole}>\n'
@@ -167,10 +167,12 @@ class PageTable:
 
     def _letters(self) -> int:
         """The letters that a line needs if no word is broken, with the space between columns."""
-        cells = (
+        columns = (
             [name, *(shown(row[k]) for row in self.rows)] for k, name in enumerate(self.columns)
         )
-        return sum(2 + max(len(word) for cell in one for word in cell.split(" ")) for one in cells)
+        return sum(
+            2 + max(len(word) for cell in column for word in cell.split(" ")) for column in columns
+        )
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class Drawing:
 
 
 Part = Paragraphs | Listing | Notice | Definitions | Verbatim | FactList | PageTable | Drawing
-DEEPEST = 6  # the last level that a heading can have
+MAX_HEADING = 6  # the last level that a heading can have
 
 
 @dataclass(frozen=True)
@@ -216,10 +218,10 @@ class Section:
 
     def html(self, mark: str, level: int = 2) -> str:
         """The section, under the name ``mark``."""
-        heading = f"h{min(level, DEEPEST)}"
+        heading = f"h{min(level, MAX_HEADING)}"
         inside = "".join(part.html() for part in self.parts)
         below = "".join(
-            one.html(f"{mark}-{number}", level + 1) for number, one in enumerate(self.sections, 1)
+            part.html(f"{mark}-{number}", level + 1) for number, part in enumerate(self.sections, 1)
         )
         title = f"<{heading}>{escape(self.title)}</{heading}>"
         return f'<section id="{mark}">\n{title}\n{inside}{below}</section>\n'
@@ -229,8 +231,8 @@ class Section:
         below = ""
         if deeper and self.sections:
             lines = "".join(
-                one.link(f"{mark}-{number}", deeper=False)
-                for number, one in enumerate(self.sections, 1)
+                part.link(f"{mark}-{number}", deeper=False)
+                for number, part in enumerate(self.sections, 1)
             )
             below = f"\n<ol>\n{lines}</ol>\n"
         return f'<li><a href="#{mark}">{escape(self.title)}</a>{below}</li>\n'
@@ -256,9 +258,9 @@ class Page:
 
     def html(self, *, paper: bool = False) -> str:
         """The whole file; with ``paper`` without what only a screen needs."""
-        pairs = [(f"part-{number}", one) for number, one in enumerate(self.sections, 1)]
-        links = "".join(one.link(mark, deeper=True) for mark, one in pairs)
-        body = "".join(one.html(mark) for mark, one in pairs)
+        pairs = [(f"part-{number}", part) for number, part in enumerate(self.sections, 1)]
+        links = "".join(part.link(mark, deeper=True) for mark, part in pairs)
+        body = "".join(part.html(mark) for mark, part in pairs)
         contents = ""
         if len(pairs) > 1:
             contents = f'<nav aria-label="Contents"><ol>\n{links}</ol></nav>\n'

@@ -56,14 +56,14 @@ PUBLISHED = (
 def report_page(report: PrivacyReport, *, title: str = "Privacy report", lead: str = "") -> Page:
     """The page; the same values give the same bytes. ``lead`` comes before everything else."""
     as_of = f"As of event {report.ledger.seq} of the ledger, written on {moment(report.ledger.at)}."
-    names = ", ".join(one.name for one in report.datasets)
+    names = ", ".join(dataset.name for dataset in report.datasets)
     about = f"About the dataset{'s' if len(report.datasets) > 1 else ''} {names}."
     if not report.datasets:
         about = "The project has no datasets yet."
     some = "" if report.whole else " The project has others, which this report leaves out."
     sections = [
         Section("Summary", *_summary(report)),
-        *(_dataset(one, f"d{place}") for place, one in enumerate(report.datasets, 1)),
+        *(_dataset(part, f"d{place}") for place, part in enumerate(report.datasets, 1)),
         _ledger(report.ledger),
         _versions(report),
         Section("Words used here", [Definitions(GLOSSARY)]),
@@ -96,8 +96,8 @@ def _summary(report: PrivacyReport) -> tuple[list[Part], list[Section]]:
         (only,) = report.datasets
         return [*first, Listing(summary(only, report.ledger), numbered=True), published], []
     return [*first, published], [
-        Section(one.name, [Listing(summary(one, report.ledger), numbered=True)])
-        for one in report.datasets
+        Section(dataset.name, [Listing(summary(dataset, report.ledger), numbered=True)])
+        for dataset in report.datasets
     ]
 
 
@@ -126,7 +126,7 @@ def _columns(dataset: ReportedDataset) -> Section:
         [
             PageTable(
                 ["column", "what it is", "values"],
-                [(one.name, one.part, one.values) for one in dataset.columns],
+                [(column.name, column.part, column.values) for column in dataset.columns],
                 caption="The columns that exist for queries. All others are never read.",
             ),
             Paragraphs(
@@ -196,8 +196,8 @@ def _priors(dataset: ReportedDataset, mark: str) -> Section:
     if several:
         parts.append(Paragraphs("The guarantee holds against each of these priors."))
     sections = [
-        Section(f"Prior {place}: {one.words}", list(_prior(one, f"{mark}-p{place}")))
-        for place, one in enumerate(dataset.priors, 1)
+        Section(f"Prior {place}: {prior.words}", list(_prior(prior, f"{mark}-p{place}")))
+        for place, prior in enumerate(dataset.priors, 1)
     ]
     if not several:
         parts.append(Paragraphs(f"Here it is {dataset.priors[0].words}."))
@@ -237,8 +237,9 @@ def _prior(prior: ReportedPrior, mark: str) -> Iterator[Part]:
     yield Paragraphs(" ".join(prior.origin))
     yield FactList({**prior.facts, "file": prior.file, "fingerprint": prior.prior.fingerprint})
     if prior.named:
-        for place, one in enumerate(prior_figures(prior.prior), 1):
-            yield drawing(one.figure, name=f"{mark}-{place}", caption=one.caption, alt=one.alt)
+        for place, shown in enumerate(prior_figures(prior.prior), 1):
+            name = f"{mark}-{place}"
+            yield drawing(shown.figure, name=name, caption=shown.caption, alt=shown.alt)
 
 
 def _budget(dataset: ReportedDataset, mark: str) -> Section:
@@ -261,7 +262,7 @@ def _budget(dataset: ReportedDataset, mark: str) -> Section:
         parts.append(
             PageTable(
                 ["budget of", "ε allowed", "δ", "spent", "left"],
-                [_budget_row(one) for one in dataset.budgets],
+                [_budget_row(budget) for budget in dataset.budgets],
                 caption="Spent is rounded up, left down. An analyst's budget counts beside that of"
                 " the dataset.",
             )
@@ -291,8 +292,8 @@ def _releases(dataset: ReportedDataset, mark: str) -> Section:
         " refused released nothing and leave no event."
     )
     parts = [
-        release_section(one, place, f"{mark}-r{place}")
-        for place, one in enumerate(dataset.releases, 1)
+        release_section(release, place, f"{mark}-r{place}")
+        for place, release in enumerate(dataset.releases, 1)
     ]
     return Section("Releases", [intro], parts)
 
@@ -390,7 +391,7 @@ def _decisions(dataset: ReportedDataset) -> Section:
         return Section("Decisions of the owner", [Paragraphs("None is recorded.")])
     table = PageTable(
         ["event", "when (UTC)", "what"],
-        [(str(one.seq), _short_time(one.at), one.words) for one in dataset.decisions],
+        [(str(event.seq), _short_time(event.at), event.words) for event in dataset.decisions],
         caption="Each is an event of the ledger, with the user name of whoever decided.",
     )
     return Section("Decisions of the owner", [table])

@@ -161,7 +161,7 @@ class ReportedDataset:
     @property
     def budget(self) -> ReportedBudget | None:
         """The budget of the dataset as a whole."""
-        return next((one for one in self.budgets if one.analyst is None), None)
+        return next((budget for budget in self.budgets if budget.analyst is None), None)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from takifugu.server.api import (
     owner_routes,
     query_routes,
     release_routes,
-    token_routes,
 )
 from takifugu.server.api.responses import ProblemsOnly, add_handlers
 from takifugu.server.operation import health
@@ -40,7 +39,6 @@ MODULES = (  # each has a `router`, whose paths all stand in `access_rules.RULES
     approval_routes,
     owner_routes,
     ledger_routes,
-    token_routes,
     page_rendering,
     dataset_pages,
     ask_pages,

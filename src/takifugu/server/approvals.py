@@ -22,8 +22,8 @@ What an approval is about is the query as the ledger identifies it: rows, mechan
 state of the data. If any of these changed, the approval is void, and the request fails saying so.
 """
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from takifugu.errors import ApprovalRefused, TakifuguError, UnsoundRequest
@@ -32,6 +32,7 @@ from takifugu.server.api.problems import Problem, problem_of
 from takifugu.server.state.approval_requests import Approval, ApprovalRequest, Decision
 from takifugu.server.state.server_state import ServerState, charge_of
 from takifugu.server.state.state_store import StateConflict
+from takifugu.server.work.tasks import Task
 from takifugu.session.release_errors import ApprovalNeeded
 
 if TYPE_CHECKING:
@@ -39,36 +40,15 @@ if TYPE_CHECKING:
     from takifugu.session.release_plan import Plan
     from takifugu.session.session import Session
 
+log = logging.getLogger("takifugu.server.releases")
+RECORDED = ("cost", "saving", "guarantee")  # of a result: what depends on when it was paid for
 TRY_AGAIN = 503  # the status of what may pass: a ledger that is locked, a database that is down
-
-
-@dataclass(frozen=True)
-class AskedRelease:
-    """A release as an analyst asks for it.
-
-    Attributes:
-        dataset: The dataset.
-        analyst: Who asks.
-        key: The idempotency key of the request, of this analyst.
-        options: Everything that the request holds, as JSON: ``query``, ``accept_noise``, ``key``,
-            and ``plan``, the digest of the plan that was seen, if one was.
-    """
-
-    dataset: str
-    analyst: str
-    key: str
-    options: Mapping[str, Any]
-
-    @property
-    def accept_noise(self) -> bool:
-        """Whether an answer that is mostly noise is wanted all the same."""
-        return bool(self.options.get("accept_noise", False))
 
 
 def release_or_ask(
     state: ServerState,
     session: "Session",
-    asked: AskedRelease,
+    asked: Task,
     plan: Callable[[], "Plan"],
     shown: Callable[["Plan"], Mapping[str, Any]],
 ) -> dict[str, Any]:
@@ -77,7 +57,9 @@ def release_or_ask(
     Args:
         state: The state of the server.
         session: The session of the analyst who asks.
-        asked: What they ask for.
+        asked: What they ask for. Its options are everything that the request holds, as JSON:
+            ``query``, ``accept_noise``, ``key``, and ``plan``, the digest of the plan that was
+            seen, if one was.
         plan: Makes its plan.
         shown: The plan as the analyst sees it.
 
@@ -87,15 +69,17 @@ def release_or_ask(
     from takifugu.session.plan_documents import digest
     from takifugu.session.release_errors import StalePlan
 
-    known = state.approval_asked(asked.analyst, asked.key)
+    if asked.key is None:
+        raise UnsoundRequest("a release needs a key that names the request", field="key")
+    known = state.approval_asked(asked.actor.name, asked.key)
     if known is None:
         planned = plan()
         if asked.options.get("plan") not in (None, digest(planned)):
             raise StalePlan(("plan",))
         try:
-            return _released(session, asked, planned, None)
+            return _released(state, session, asked, planned, None)
         except ApprovalNeeded as needed:
-            if not asked.accept_noise:
+            if not asked.options.get("accept_noise"):
                 session.refuse_noise(planned)  # no owner is asked for what would be refused then
             request = _request(asked, planned, needed.why, shown(planned))
         return waiting_document(state.ask_approval(request))
@@ -114,7 +98,7 @@ def release_or_ask(
     if known.state == "released" and known.charge is not None:
         paid = session.event(known.charge)
         if paid is not None and known.paid_by(paid):
-            stored = state.result(paid, asked.analyst)
+            stored = state.result(paid, asked.actor.name)
         else:
             stored = None  # history was lost
         if stored is not None and stored.document["provenance"]["asked"] == known.request.words:
@@ -143,9 +127,7 @@ def _declined(known: Approval) -> Problem:
     )
 
 
-def _request(
-    asked: AskedRelease, planned: "Plan", why: str, shown: Mapping[str, Any]
-) -> ApprovalRequest:
+def _request(asked: Task, planned: "Plan", why: str, shown: Mapping[str, Any]) -> ApprovalRequest:
     from takifugu.ledger.event_documents import asked_words
     from takifugu.ledger.events.decisions import decimal_up
     from takifugu.session.release_plan import query_body
@@ -158,9 +140,9 @@ def _request(
             field="epsilon",
         )
     return ApprovalRequest(
-        dataset=asked.dataset,
-        analyst=asked.analyst,
-        key=asked.key,
+        dataset=str(asked.dataset),
+        analyst=asked.actor.name,
+        key=str(asked.key),
         question=planned.charge.body()["question"],
         words=asked_words(query_body(planned.charge)),
         epsilon=epsilon,
@@ -171,39 +153,55 @@ def _request(
 
 
 def _released(
-    session: "Session", asked: AskedRelease, planned: "Plan", approved: Approval | None
+    state: ServerState,
+    session: "Session",
+    asked: Task,
+    planned: "Plan",
+    approved: Approval | None,
 ) -> dict[str, Any]:
-    result = session.release(
+    """Release, and keep the result, so that it can be fetched again.
+
+    A result that cannot be kept is in the ledger, and the same request keeps it again. One that was
+    approved counts as released only when it is kept.
+    """
+    document = session.release(
         planned,
-        accept_noise=asked.accept_noise,
+        accept_noise=bool(asked.options.get("accept_noise")),
         key=asked.key,
         approval=None if approved is None else approved.event,
         request=None if approved is None else approved.identity,
-    )
-    document = result.document()
-    return {"charge": document["provenance"]["charge"]["event"], "result": document}
+    ).document()
+    paid = charge_of(document)
+    try:
+        stored = state.keep_result(paid, str(asked.dataset), asked.actor.name, document).document
+    except TakifuguError as error:
+        if approved is not None:
+            raise
+        log.error("the result of charge %d was not kept: %s", paid.seq, type(error).__name__)
+    else:
+        if not (document["free"] or stored["free"]):  # the price is that of when it was paid for
+            document |= {name: stored[name] for name in RECORDED}
+    return {"charge": paid.seq, "result": document}
 
 
 def _finished(
     state: ServerState,
     session: "Session",
-    asked: AskedRelease,
+    asked: Task,
     plan: Callable[[], "Plan"],
     known: Approval,
 ) -> dict[str, Any]:
     """Release what was approved, and mark the request; also what an earlier attempt has begun."""
     try:
         _refuse_lost(session, known)
-        released = _released(session, asked, plan(), known)
+        released = _released(state, session, asked, plan(), known)
     except TakifuguError as error:
         problem = problem_of(error, "analyst", key=asked.key)
         if problem["status"] == TRY_AGAIN:
             raise
         state.finish_approval(known.id, problem=problem)
         raise Problem.from_document(problem) from error
-    paid = charge_of(released["result"])
-    state.keep_result(paid, asked.dataset, asked.analyst, released["result"])
-    state.finish_approval(known.id, charge=paid)
+    state.finish_approval(known.id, charge=charge_of(released["result"]))
     return released
 
 

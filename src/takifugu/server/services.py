@@ -1,12 +1,11 @@
 """What every part of a running server shares."""
 
 import asyncio
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from fastapi import Request
 
@@ -14,13 +13,12 @@ from takifugu.project.server_section import ServerSettings
 from takifugu.server.access.rate_limits import Limiter
 from takifugu.server.access_rules import Actor
 from takifugu.server.state.server_state import ServerState, open_state
-from takifugu.server.work.jobs import Job, JobBoard
+from takifugu.server.work.jobs import JobBoard
 from takifugu.server.work.pool import WorkPool
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
     from takifugu.project.project import Project
-    from takifugu.server.api.job_routes import Outcome
 
 Value = TypeVar("Value")
 
@@ -57,7 +55,6 @@ class Services:
         board: The jobs that run in them.
         limiter: How often a token may call.
         metrics: What is counted for Prometheus; None for nothing.
-        releases: The jobs that are releases, as long as they are known, and what becomes of each.
     """
 
     project_file: Path
@@ -67,9 +64,6 @@ class Services:
     board: JobBoard
     limiter: Limiter
     metrics: Any = None
-    releases: "MutableMapping[Job, asyncio.Future[Outcome]]" = field(
-        default_factory=WeakKeyDictionary, repr=False, compare=False
-    )
     _file: _ProjectFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,11 +73,17 @@ class Services:
         """The project as its file has it now."""
         return self._file.read()
 
-    async def of_ledger(self, work: Callable[["Ledger"], Value]) -> Value:
-        """What ``work`` reads in the ledger, in a thread; nothing is written."""
+    async def read_ledger(
+        self, work: Callable[["Ledger"], Value], *, inspect: bool = False
+    ) -> Value:
+        """What ``work`` reads in the ledger, in a thread; nothing is written.
+
+        To ``inspect`` reads it also if it is an older copy: that is what to find out.
+        """
 
         def read() -> Value:
-            with self.project().ledger(read_only=True) as ledger:
+            mode = {"inspect": True} if inspect else {"read_only": True}
+            with self.project().ledger(**mode) as ledger:
                 return work(ledger)
 
         return await asyncio.to_thread(read)

@@ -57,30 +57,29 @@ def faults(
     project: Project, settings: ServerSettings, options: Mapping[str, Any]
 ) -> list[InvalidProject]:
     """Every contradiction in the settings, as the error that says what to do."""
-    where = _Where(project, options)
     errors = []
+
+    def contradicts(key: str, given: str, needed: str, reason: str) -> None:
+        field, line = _where(project, key, options)
+        errors.append(InvalidProject(field, given=given + line, needed=needed, reason=reason))
+
     for key, other in (("certificate", "key"), ("key", "certificate")):
         if getattr(settings, key) is not None and getattr(settings, other) is None:
             needed = f"go with `{other}`, the file of the other half"
-            errors.append(where.error(key, given="is alone", needed=needed, reason="alone"))
+            contradicts(key, "is alone", needed, "alone")
     if settings.certificate is not None and (settings.origin or "").startswith("http://"):
         given = f"is {settings.origin!r}, though there is a certificate"
-        needed = "begin with https://"
-        errors.append(where.error("origin", given=given, needed=needed, reason="scheme"))
+        contradicts("origin", given, "begin with https://", "scheme")
     if settings.time_step >= settings.work_time:
         given = f"is {settings.time_step:g} s, and a task is ended after {settings.work_time:g}"
-        needed = "be less than `work_time`"
-        errors.append(where.error("time_step", given=given, needed=needed, reason="work-time"))
+        contradicts("time_step", given, "be less than `work_time`", "work-time")
     if exposed(settings):
-        errors.append(
-            where.error(
-                "host",
-                given=f"is {settings.host!r:.80}, which others can reach, without TLS",
-                needed="be 127.0.0.1; or give `certificate` and `key`; or, behind a proxy that has"
-                " TLS, give its addresses as `proxies` and what browsers see as"
-                " `origin` = 'https://…'",
-                reason="exposed",
-            )
+        contradicts(
+            "host",
+            f"is {settings.host!r:.80}, which others can reach, without TLS",
+            "be 127.0.0.1; or give `certificate` and `key`; or, behind a proxy that has TLS, give"
+            " its addresses as `proxies` and what browsers see as `origin` = 'https://…'",
+            "exposed",
         )
     return errors
 
@@ -91,18 +90,11 @@ def exposed(settings: ServerSettings) -> bool:
     return settings.certificate is None and not behind and not is_loopback(settings.host)
 
 
-class _Where:
-    """Says where a setting stands: as an option, or on which line of the project file."""
-
-    def __init__(self, project: Project, options: Mapping[str, Any]) -> None:
-        self._file, self._options = project.file, options
-
-    def error(self, key: str, *, given: str, needed: str, reason: str) -> InvalidProject:
-        if key in self._options:
-            field = FLAGS.get(key, f"--{key}")
-            return InvalidProject(field, given=given, needed=needed, reason=reason)
-        top = TomlSection(parse_toml(read_text(Path(self._file))))
-        field = top.section("server", None).at(key) if "server" in top.content else f"server, {key}"
-        if position := getattr(field, "position", ""):
-            given = f"{given} ({position})"
-        return InvalidProject(f"{self._file}: {field}", given=given, needed=needed, reason=reason)
+def _where(project: Project, key: str, options: Mapping[str, Any]) -> tuple[str, str]:
+    """Where a setting stands: its option, or its key in the project file, and on which line."""
+    if key in options:
+        return FLAGS.get(key, f"--{key}"), ""
+    top = TomlSection(parse_toml(read_text(Path(project.file))))
+    field = top.section("server", None).at(key) if "server" in top.content else f"server, {key}"
+    position = getattr(field, "position", "")
+    return f"{project.file}: {field}", f" ({position})" if position else ""

@@ -29,7 +29,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
 from time import monotonic, sleep
 from typing import Any
 
@@ -53,16 +52,8 @@ from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_errors import ApprovalNeeded, ApprovalRule, OverBudget
 from takifugu.session.release_plan import Plan, UnpricedPlan, query_body
 from takifugu.session.release_result import Provenance, Result, priors_used, software
+from takifugu.session.time_steps import until_step
 from takifugu.tables import Engine
-
-
-def until_step(took: float, step: float) -> float:
-    """Seconds until ``took`` has become 1, 2, … times ``step``; 0 without one.
-
-    >>> until_step(0.12, 0.05), until_step(0.12, 0), until_step(0, 0.05)
-    (0.03, 0.0, 0.05)
-    """
-    return max(0.0, round(max(ceil(took / step), 1) * step - took, 9)) if step > 0 else 0.0
 
 
 @contextmanager

@@ -38,6 +38,19 @@ class Served:
         """GET."""
         return self.ask(who, "GET", f"/api/v1{path}", **how)
 
+    def items(self, who: str, path: str, **query: Any) -> list[Any]:
+        """All of a list, by its pages, none of which has more than the ``limit``."""
+        items: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = self.get(who, path, params=query | cursor).json()
+            assert len(page["items"]) <= query.get("limit", 50)
+            items += page["items"]
+            if page["next"] is None:
+                return items
+            assert page["items"]
+            cursor = {"cursor": page["next"]}
+
     def plan(self, who: str, query: Mapping[str, Any], dataset: str = "stays", **how: Any) -> Any:
         """POST of a plan."""
         return self.ask(

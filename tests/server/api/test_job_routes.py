@@ -1,6 +1,6 @@
 """Jobs over HTTP: 202, progress as server-sent events, cancelling; when a release is told."""
 
-import gc
+import asyncio
 import json
 import re
 import threading
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.api import job_routes
 from takifugu.server.api.job_routes import WAIT
-from takifugu.server.work import jobs
-from takifugu.session.releases import until_step
+from takifugu.server.services import Services
+from takifugu.session.time_steps import until_step
 from tests.server.api.serving import HISTOGRAM, Served
 from tests.server.api.test_app import problem
 
@@ -114,47 +113,37 @@ def test_a_release_is_told_at_a_multiple_of_the_step(took: float, step: float) -
 
 
 class Gate:
-    """Holds a release that its worker has ended, before its result is kept."""
+    """Holds what a worker has done, before anybody is told of it."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, services: Services, patch: pytest.MonkeyPatch) -> None:
         self.reached, self.open = threading.Event(), threading.Event()
-        keep = job_routes._kept
+        run = services.pool.run
 
-        def held(*given: Any) -> Any:
+        async def held(*given: Any, **options: Any) -> Any:
+            result = await run(*given, **options)
             self.reached.set()
-            assert self.open.wait(120)
-            return keep(*given)
+            assert await asyncio.to_thread(self.open.wait, 120)
+            return result
 
-        patch.setattr(job_routes, "_kept", held)
+        patch.setattr(services.pool, "run", held)
 
 
-def test_nobody_learns_of_the_end_before_the_result_is_kept(
+def test_a_release_has_ended_when_its_result_can_be_fetched(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The request, the job and its events all say "running" until then."""
-    gate = Gate(monkeypatch)
+    """The job and its events say "running" until then."""
+    gate = Gate(server.services, monkeypatch)
     identity = started(server, HISTOGRAM | {"epsilon": "0.45"})["id"]
     assert gate.reached.wait(120)
-    job = server.services.board.get(identity)
-    assert job is not None and job.ended
-    found = server.get("ana", f"/jobs/{identity}").json()
-    assert (found["state"], found["result"], found["problem"]) == ("running", None, None)
+    job = server.get("ana", f"/jobs/{identity}").json()
+    assert (job["state"], job["result"], job["problem"]) == ("running", None, None)
+    kept = server.get("ana", "/releases").json()["items"][0]
+    assert kept["result"] and kept["answered"]
     gate.open.set()
     end = events(server.get("ana", f"/jobs/{identity}/events").text)[-1][1]
-    assert end["state"] == "done"
-
-
-def test_a_release_whose_job_is_forgotten_is_not_kept_in_memory(
-    server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    services = server.services
-    assert server.release("ana", HISTOGRAM | {"epsilon": "0.46"}).status_code == 201
-    assert server.release("ana", HISTOGRAM | {"epsilon": "20"}).status_code == 409
-    assert len(services.releases) >= 2
-    monkeypatch.setattr(jobs, "ENDED_JOB_SECONDS", -1.0)
-    assert services.board.get("another") is None  # whoever asks has what is old forgotten
-    gc.collect()
-    assert len(services.releases) == 0
+    assert end["state"] == "done" and end["result"]["charge"] == kept["charge"]
+    fetched = server.get("ana", f"/releases/{kept['charge']}/result").json()
+    assert fetched == end["result"]["result"]
 
 
 def test_documents_do_not_say_how_long_a_release_took(server: Served) -> None:
@@ -181,7 +170,7 @@ def test_who_is_revoked_while_listening_hears_no_end(
     state, limiter = server.services.state, server.services.limiter
     for revoked in (False, True):
         with monkeypatch.context() as patch:
-            gate = Gate(patch)
+            gate = Gate(server.services, patch)
             made = state.create_token("eve", "analyst", None, "test")
             hers = {"Authorization": f"Bearer {made.secret}"}
             job = server.ask(

@@ -171,32 +171,14 @@ def test_an_unknown_key_is_told_the_nearest(server: Served) -> None:
     assert "epsilon" in problem(server.plan("ana", query), 422, "InvalidQuery")["needed"]
 
 
-RAW: tuple[tuple[bytes, str, int], ...] = (
-    (b'{"query": {"kind": "histogram", "epsilon": NaN}}', "application/json", 422),
-    (b'{"query": {"kind": "histogram", "epsilon": Infinity}}', "application/json", 422),
-    (b'{"query": {"kind": "top_k", "k": ' + b"9" * 5000 + b"}}", "application/json", 422),
-    (b'{"query": {"kind": "histogram", "by": ["\\ud800"]}}', "application/json", 422),
-    (b'{"query": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", "application/json", 422),
-    (b"{", "application/json", 400),
-    (b"\xff", "application/json", 400),
-    (b"", "application/json", 400),
-    (b"query=1", "application/x-www-form-urlencoded", 415),
-    (b"{}", "text/plain", 415),
-    (b'{"query": "' + b"x" * 70_000 + b'"}', "application/json", 413),
-)
-
-
-@pytest.mark.parametrize(("raw", "kind", "status"), RAW)
-def test_bodies_of_strangers(server: Served, raw: bytes, kind: str, status: int) -> None:
-    for path in ("plans", "releases"):
-        response = server.ask(
-            *("ana", "POST", f"/api/v1/datasets/stays/{path}"),
-            content=raw,
-            headers={"Idempotency-Key": "wrong", "Content-Type": kind},
-        )
-        assert response.status_code == status, response.text
-        assert response.headers["content-type"] == "application/problem+json"
-        assert len(response.content) < 1000  # nothing of it is echoed
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", ""])
+def test_a_body_says_that_it_is_json(server: Served, kind: str) -> None:
+    response = server.ask(
+        *("ana", "POST", "/api/v1/datasets/stays/plans"),
+        content=b'{"query": {}}',
+        headers={"Content-Type": kind},
+    )
+    assert problem(response, 415, "media-type")["field"] == "Content-Type"
 
 
 @pytest.mark.parametrize("end", ["plans", "releases"])
@@ -210,13 +192,6 @@ def test_nobody_learns_what_is_wrong_with_a_body_before_they_may_call(
         path = f"/api/v1/datasets/stays/{end}"
         response = server.ask(who, "POST", path, content=body, headers=kind)
         assert response.status_code in expected
-
-
-@pytest.mark.nightly
-def test_owners_plan_and_do_not_release(server: Served) -> None:
-    assert server.plan("olga", HISTOGRAM).status_code == 200
-    assert server.release("olga", HISTOGRAM).status_code == 403
-    assert server.plan("udo", HISTOGRAM).status_code == 403
 
 
 @pytest.mark.nightly

@@ -12,8 +12,7 @@ from takifugu.project.project import open_project
 from takifugu.server.access_rules import Actor
 from takifugu.server.api.problems import Problem
 from takifugu.server.work import dataset_tasks  # noqa: F401 - it registers tasks
-from takifugu.server.work.plain_messages import packed
-from takifugu.server.work.tasks import TASKS
+from takifugu.server.work.tasks import TASKS, packed
 from takifugu.server.work.worker_host import WorkerHost
 from tests.raising import raises
 from tests.server.projects import (

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from takifugu.server.work.plain_messages import HEAD, NotPlain, packed, receive, unpacked
+from takifugu.server.work.tasks import HEAD, NotPlain, packed, receive, unpacked
 
 PLAIN = st.recursive(
     st.none()
@@ -66,7 +66,7 @@ def test_a_length_that_cannot_be_is_refused() -> None:
 
 
 def test_both_sides_read_the_same() -> None:
-    from takifugu.server.work.plain_messages import receive_async
+    from takifugu.server.work.tasks import receive_async
 
     async def read() -> Any:
         stream = asyncio.StreamReader()

@@ -83,11 +83,11 @@ def test_an_error_comes_back_as_a_problem_without_words_that_are_not_ours(
     async def test(pool: WorkPool) -> None:
         with raises(WorkFailed, field="epsilon", reason="too-much") as own:
             await pool.run(asked("fail", own=True))
-        assert own.value.problem["status"] == 422
+        assert own.value.status == 422
         for actor in (ANA, OWNER):
             with raises(WorkFailed, reason="server") as other:
                 await pool.run(asked("fail", actor))
-            assert "Annabel" not in json.dumps(other.value.problem)
+            assert "Annabel" not in json.dumps(other.value.document())
         for name in ("odd", "no such task"):
             with raises(WorkFailed, reason="server"):
                 await pool.run(asked(name))
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_is_replaced_and_its_task_is_lost(
         for _ in range(2):
             with raises(WorkerLost, reason="worker-lost") as lost:
                 await pool.run(asked("die", key="k"))
-            assert lost.value.problem["status"] == 503
+            assert lost.value.status == 503
         assert (await pool.run(asked("who")))["parent"] == os.getpid()
         again = asked("die", unless=str(tmp_path / "died"))
         with raises(WorkerLost):
@@ -322,7 +322,7 @@ def test_a_plan_that_takes_too_much_processor_time_is_ended(study: Path) -> None
         for task in tasks:
             with raises(WorkTimedOut, reason="plan-time") as ended:
                 await pool.run(task)
-            assert "reference" in ended.value.problem["detail"], task.name
+            assert "reference" in ended.value.detail, task.name
         assert (await pool.run(asked("who")))["process"] in pool.processes
 
     with_pool(test, study, workers=1, plan_time=1e-4)

@@ -378,17 +378,16 @@ def refuse_unfit(connection: Connection, body: Mapping[str, Any]) -> None:
     accepted, lost = under(connection, body["dataset"]), chain.last_loss(connection)
     reason = misfit(approval, body, accepted, lost)
     if reason is None and approval is not None:
-        reason = _ended(connection, approval)
+        reason = _ended(connection, approval, number)
     if reason is not None:
         raise ApprovalRefused(number, reason, dataset=body["dataset"])
 
 
-def _ended(connection: Connection, approval: Mapping[str, Any]) -> str | None:
+def _ended(connection: Connection, approval: Mapping[str, Any], number: int) -> str | None:
     """Why an approval does not count any more; None if it does."""
-    since = {"question": approval["question"], "number": approval["seq"]}
-    for row in _SINCE.all(connection, since):
+    for row in _SINCE.all(connection, {"question": approval["question"], "number": number}):
         later = chain.one(connection, row.seq).body
-        if later.get("approval") == approval["seq"]:
+        if later.get("approval") == number:
             return "used"
         if withdraws(later, approval):
             return "withdrawn"
@@ -424,7 +423,7 @@ def misfit(
         return "person"
     if approval["under"] != accepted:
         return "terms"
-    if approval["seq"] < lost:
+    if charge["approval"] < lost:
         return "lost"
     return None if approval.get("request") in (None, charge.get("request")) else "request"
 

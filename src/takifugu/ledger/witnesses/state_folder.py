@@ -93,11 +93,12 @@ class FileWitness:
                 sleep(RETRY_SECONDS)
 
     def _opened(self, ledger: str) -> AbstractContextManager[int]:
-        path = self.path(ledger)
+        path, flags = self.path(ledger), os.O_RDWR
         refuse_special(path)
         if not os.path.exists(path):
             _make_private(Path(path).parent)
-        return _handle(path, os.O_RDWR | os.O_CREAT)
+            flags |= os.O_CREAT
+        return _handle(path, flags)
 
     def _record(
         self, handle: int, ledger: str, event: Anchor, seen: Anchor | None

@@ -120,27 +120,6 @@ def sent_cookie(request: Request, settings: ServerSettings) -> str | None:
     return values[0] if len(values) == 1 and values[0] else None
 
 
-def set_cookie(response: Response, session: BrowserSession, settings: ServerSettings) -> None:
-    """Have the browser keep a session until it ends."""
-    seconds = int((session.ends - session.begun).total_seconds())
-    response.set_cookie(
-        cookie_name(settings),
-        session.secret,
-        max_age=seconds,
-        path="/",
-        secure=settings.secure,
-        httponly=True,
-        samesite="strict",
-    )
-
-
-def clear_cookie(response: Response, settings: ServerSettings) -> None:
-    """Have the browser forget its session."""
-    response.delete_cookie(
-        cookie_name(settings), path="/", secure=settings.secure, httponly=True, samesite="strict"
-    )
-
-
 if TYPE_CHECKING:
     from takifugu.server.services import Services
 
@@ -246,12 +225,20 @@ async def sign_out(request: Request, response: Response) -> None:
     cookie = sent_cookie(request, services.settings)
     if cookie is not None:
         await asyncio.to_thread(services.state.end_session, cookie)
-    clear_cookie(response, services.settings)
+    response.delete_cookie(cookie_name(services.settings), **_cookie_rules(services.settings))
 
 
 def keep_session(request: Request, response: Response, session: BrowserSession) -> None:
-    """Give the response of a sign-in the cookie of its session."""
-    set_cookie(response, session, request.app.state.services.settings)
+    """Give the response of a sign-in the cookie of its session, until that ends."""
+    settings = request.app.state.services.settings
+    seconds = int((session.ends - session.begun).total_seconds())
+    rules = _cookie_rules(settings)
+    response.set_cookie(cookie_name(settings), session.secret, max_age=seconds, **rules)
+
+
+def _cookie_rules(settings: ServerSettings) -> dict[str, Any]:
+    """For this server alone, never for scripts, and over TLS where there is TLS."""
+    return {"path": "/", "secure": settings.secure, "httponly": True, "samesite": "strict"}
 
 
 async def _of_header(headers: list[str], services: "Services") -> TokenRecord | None:

@@ -235,7 +235,9 @@ def settle_tokens(project: "Project", state: ServerState) -> list[DoubtfulToken]
     unwritten = [token for token in ended if token.id in made_events and token.id not in revoked]
     if unwritten:
         try:
-            _write(project, unwritten)
+            with project.ledger() as ledger:
+                for token in unwritten:
+                    _record(ledger, "revoked", token, token.revoked_by or SERVER)
         except TakifuguError as error:  # they are ended here; the next start tries again
             log.error("revocations were not written to the ledger: %s", type(error).__name__)
     return doubtful
@@ -265,27 +267,17 @@ def _reading(project: "Project") -> "Iterator[Ledger]":
         yield ledger
 
 
-def _write(project: "Project", ended: list[TokenRecord]) -> None:
-    with project.ledger() as ledger:
-        for record in ended:
-            _record(ledger, "revoked", record, record.revoked_by or SERVER)
-
-
 def _history(ledger: "Ledger") -> "tuple[dict[str, Event], dict[str, Event]]":
     """By token, the event that it was made, and that it was revoked."""
     made_events: dict[str, Event] = {}
     revoked: dict[str, Event] = {}
-    for event in _access(ledger):
-        events = made_events if event.body["how"] == "made" else revoked
-        events.setdefault(event.body["token"], event)
-    return made_events, revoked
-
-
-def _access(ledger: "Ledger") -> "Iterator[Event]":
     last = 0
     while page := ledger.events(after=last, limit=1_000, kind="access"):
-        yield from page
         last = page[-1].seq
+        for event in page:
+            events = made_events if event.body["how"] == "made" else revoked
+            events.setdefault(event.body["token"], event)
+    return made_events, revoked
 
 
 def _as_made(record: TokenRecord, event: "Event") -> bool:

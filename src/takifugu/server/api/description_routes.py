@@ -1,24 +1,39 @@
-"""Datasets: what can be asked, under which guarantee, from which budget."""
+"""Who calls, and datasets: what can be asked, under which guarantee, from which budget."""
 
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from takifugu.server.access_rules import API, may_see
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
-from takifugu.server.api.problems import find_policy
-from takifugu.server.api.responses import Page, PageOption, slice_response
-from takifugu.server.services import actor_of, services_of
+from takifugu.server.access_rules import API, Role, may_see
+from takifugu.server.api.job_routes import LATER, run_task
+from takifugu.server.api.responses import Page, PageOption, json_response, slice_response
+from takifugu.server.services import Services, actor_of, services_of
 
-if TYPE_CHECKING:
-    from takifugu.project.policy import DatasetPolicy
-
-router = APIRouter(tags=["datasets"])
+router = APIRouter()
 DatasetName = Annotated[
     str, Path(description="The name of a dataset, exactly.", examples=["visits"])
 ]
+
+
+class Me(BaseModel):
+    """Who calls, as their token says."""
+
+    name: str = Field(
+        description="The name that events of the ledger carry, and that a budget has.",
+        examples=["ana"],
+    )
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    token: str = Field(
+        description="The public identity of the token, which is not the token.", examples=["k3v9x2"]
+    )
+
+
+@router.get(f"{API}/me", tags=["me"], response_model=Me)
+async def me(request: Request) -> Response:
+    """The name and the role of the token that calls."""
+    actor = actor_of(request)
+    return json_response({"name": actor.name, "role": actor.role, "token": actor.token})
 
 
 class BudgetView(BaseModel):
@@ -160,21 +175,14 @@ class BudgetsView(BaseModel):
     )
 
 
-def find_dataset(request: Request, name: str) -> "DatasetPolicy":
-    """The policy of a dataset that the caller may see; 404 if there is none for them."""
-    return find_policy(services_of(request).project(), actor_of(request), name)
-
-
-@router.get(f"{API}/datasets", name="list_datasets", response_model=Page[DatasetItem])
+@router.get(
+    f"{API}/datasets", tags=["datasets"], name="list_datasets", response_model=Page[DatasetItem]
+)
 async def datasets(request: Request, paging: PageOption) -> Response:
     """The datasets that the caller may see, by name, with their budgets."""
     services, actor = services_of(request), actor_of(request)
     policies = services.project().policy.datasets
-    budgets = {
-        (position.dataset, position.analyst): _budget(position.epsilon, position.delta)
-        for position in await services.of_ledger(lambda ledger: ledger.positions())
-        if position.epsilon is not None
-    }
+    budgets = await set_budgets(services)
     names = sorted(name for name, policy in policies.items() if may_see(actor, policy))
 
     def item(name: str) -> dict[str, Any]:
@@ -184,43 +192,49 @@ async def datasets(request: Request, paging: PageOption) -> Response:
     return slice_response("datasets", names, paging, item)
 
 
-def _budget(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
-    return {"epsilon": str(epsilon), "delta": str(delta)}
+async def set_budgets(services: Services) -> dict[tuple[str, str | None], dict[str, str]]:
+    """The budgets that are set, by dataset and analyst, as JSON."""
+    return {
+        (position.dataset, position.analyst): {
+            "epsilon": str(position.epsilon),
+            "delta": str(position.delta),
+        }
+        for position in await services.read_ledger(lambda ledger: ledger.positions())
+        if position.epsilon is not None
+    }
 
 
 @router.get(
     f"{API}/datasets/{{dataset}}",
+    tags=["datasets"],
     name="describe_dataset",
     response_model=DatasetDescription,
     responses=LATER,
 )
 async def dataset(request: Request, dataset: DatasetName) -> Response:
     """What the dataset has: columns, labels, public keys, kinds of query and their options."""
-    return await _told(request, "describe", dataset)
+    return await run_task(request, "describe", dataset)
 
 
 @router.get(
     f"{API}/datasets/{{dataset}}/guarantee",
+    tags=["datasets"],
     name="dataset_guarantee",
     response_model=GuaranteeView,
     responses=LATER,
 )
 async def guarantee(request: Request, dataset: DatasetName) -> Response:
     """What is protected and what is not, in plain words."""
-    return await _told(request, "guarantee", dataset)
+    return await run_task(request, "guarantee", dataset)
 
 
 @router.get(
     f"{API}/datasets/{{dataset}}/budget",
+    tags=["datasets"],
     name="dataset_budget",
     response_model=BudgetsView,
     responses=LATER,
 )
 async def budget(request: Request, dataset: DatasetName) -> Response:
     """The lifetime budget, what is spent and what is left, and how it came to be."""
-    return await _told(request, "budget", dataset)
-
-
-async def _told(request: Request, task: str, dataset: str) -> Response:
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, task, dataset))
+    return await run_task(request, "budget", dataset)

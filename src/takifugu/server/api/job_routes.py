@@ -1,27 +1,27 @@
-"""Tasks that routes run, waited for or answered with a job; releases among them; routes of jobs."""
+"""Tasks that routes run, waited for or answered with a job; and the routes of jobs."""
 
 import asyncio
-import logging
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from takifugu.errors import TakifuguError
 from takifugu.server.access.authentication import still_allowed
-from takifugu.server.access_rules import API, Actor
-from takifugu.server.api.problems import Problem, json_bytes, problem_of
+from takifugu.server.access_rules import API
+from takifugu.server.api.problems import Problem, find_policy, json_bytes
 from takifugu.server.api.responses import json_response
-from takifugu.server.services import Services, actor_of, services_of
-from takifugu.server.state.server_state import charge_of
+from takifugu.server.services import actor_of, services_of
 from takifugu.server.work.jobs import Job
 from takifugu.server.work.tasks import EncodedJson, Task
 from takifugu.visible import visible
+
+if TYPE_CHECKING:
+    from takifugu.project.policy import DatasetPolicy
 
 WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])")
 PreferHeader = Annotated[
@@ -48,9 +48,6 @@ EVENT = {
 JobName = Annotated[
     str, Path(description="The name of the job.", examples=["c5d4318c6e6c4d9db25a519b0e026355"])
 ]
-log = logging.getLogger("takifugu.server.releases")
-RECORDED = ("cost", "saving", "guarantee")  # of a result: what depends on when it was paid for
-RELEASE_TIMEOUT = 10 * 365 * 86_400.0  # seconds: the pool ends a job long before
 
 
 class JobView(BaseModel):
@@ -128,10 +125,21 @@ async def finished(job: Job, seconds: float) -> bool:
     return True
 
 
-async def run_as_job(
-    request: Request, task: Task, respond: Callable[[Any], Response] = json_response
+async def run_task(
+    request: Request,
+    name: str,
+    dataset: str | None,
+    respond: Callable[[Any], Response] = json_response,
+    **options: Any,
 ) -> Response:
-    """Run a task as a job of the caller: its answer, or 202 and where to ask for it."""
+    """Run a task as a job of the caller: its answer, or 202 and where to ask for it.
+
+    Raises:
+        Problem: There is no such dataset, or not for the caller; or what went wrong.
+    """
+    if dataset is not None:
+        find_dataset(request, dataset)
+    task = new_task(request, name, dataset, **options)
     if respond is json_response:
         task = replace(task, encoded=True)  # written once, where it was made
     board = services_of(request).board
@@ -145,6 +153,11 @@ async def run_as_job(
         return accepted(job_document(job))
     board.drop(job)
     return respond(job.result)
+
+
+def find_dataset(request: Request, name: str) -> "DatasetPolicy":
+    """The policy of a dataset that the caller may see; 404 if there is none for them."""
+    return find_policy(services_of(request).project(), actor_of(request), name)
 
 
 def accepted(document: Mapping[str, Any]) -> Response:
@@ -167,19 +180,16 @@ def _own_job(request: Request, name: str) -> Job:
 @router.get(f"{API}/jobs/{{job}}", name="show_job", response_model=JobView)
 async def job(request: Request, job: JobName) -> Response:
     """Where a job is, and its result once it is done."""
-    return json_response(release_view(_own_job(request, job), services_of(request)))
+    return json_response(job_document(_own_job(request, job)))
 
 
 @router.delete(f"{API}/jobs/{{job}}", response_model=JobView)
 async def cancel_job(request: Request, job: JobName) -> Response:
     """End a job. One that has ended stays as it is, and what was charged stays charged."""
-    own, services = _own_job(request, job), services_of(request)
+    own = _own_job(request, job)
     own.cancel()
     await own.wait(CANCEL_SECONDS)
-    ending = services.releases.get(own)
-    if ending is not None and own.ended:
-        await asyncio.wait({ending}, timeout=CANCEL_SECONDS)
-    return json_response(release_view(own, services))
+    return json_response(job_document(own))
 
 
 @router.get(
@@ -198,7 +208,7 @@ async def job_events(request: Request, job: JobName) -> Response:
     """What a job says while it runs, as server-sent events; the stream ends with the job."""
     own = _own_job(request, job)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = _while_allowed(request, _with_comments(_events(services_of(request), own)))
+    stream = _while_allowed(request, _with_comments(_events(own)))
     return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
@@ -207,14 +217,11 @@ def _event(kind: str, content: Any) -> bytes:
     return b"event: " + kind.encode() + b"\ndata: " + json_bytes(content) + b"\n\n"
 
 
-async def _events(services: Services, job: Job) -> AsyncIterator[bytes]:
+async def _events(job: Job) -> AsyncIterator[bytes]:
     async for event in job.events():
         if event.kind == "progress":
             yield _event("progress", {"text": visible(event.text)})
-    ending = services.releases.get(job)
-    if ending is not None:
-        await asyncio.wait({ending}, timeout=RELEASE_TIMEOUT)
-    yield _event("end", release_view(job, services))
+    yield _event("end", job_document(job))
 
 
 async def _while_allowed(request: Request, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -243,110 +250,3 @@ async def _with_comments(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 coming = asyncio.ensure_future(anext(following, None))
         finally:
             coming.cancel()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a release came to.
-
-    Attributes:
-        status: The status of the response.
-        document: Its body: from status 400 on a problem.
-        location: Where it can be found.
-    """
-
-    status: int
-    document: Mapping[str, Any]
-    location: str = ""
-
-
-def begin_release(
-    services: Services,
-    actor: Actor,
-    dataset: str,
-    query: Mapping[str, Any],
-    *,
-    key: str,
-    accept_noise: bool = False,
-    plan: str | None = None,
-) -> Job:
-    """Start a release, or join the one that runs under the same key."""
-    options = {"query": dict(query), "key": key, "accept_noise": accept_noise}
-    if plan is not None:
-        options["plan"] = plan
-    job = services.board.start(actor, Task("release", dataset, actor, options))
-    if job not in services.releases:
-        services.releases[job] = asyncio.ensure_future(_end(services, job))
-    return job
-
-
-async def outcome_of(services: Services, job: Job, seconds: float) -> Outcome | None:
-    """What a release came to, if that is known within ``seconds``; None otherwise.
-
-    Raises:
-        Problem: It was refused, failed, or was cancelled.
-    """
-    ending = services.releases[job]
-    await asyncio.wait({ending}, timeout=seconds)
-    if not ending.done():
-        return None
-    if ending.result().status >= 400:
-        raise Problem.from_document(ending.result().document)
-    return ending.result()
-
-
-async def _end(services: Services, job: Job) -> Outcome:
-    """Wait for a release, and keep its result; nothing that it returns holds the job."""
-    await job.wait(RELEASE_TIMEOUT)
-    problem = job.problem
-    if problem is None:
-        try:
-            return await asyncio.to_thread(_kept, services, job)
-        except Exception as error:  # noqa: BLE001 - whatever it is: told as far as they may know
-            problem = problem_of(error, job.actor.role)
-    return Outcome(problem["status"], problem)
-
-
-def _kept(services: Services, job: Job) -> Outcome:
-    """Keep what was released, so that it can be fetched again; or say what it waits for."""
-    result: Mapping[str, Any] = job.result
-    if "approval" in result:
-        return Outcome(202, result, f"{API}/approvals/{result['approval']['id']}")
-    charge: int = result["charge"]
-    released: Mapping[str, Any] = result["result"]
-    try:
-        stored = services.state.keep_result(
-            charge_of(released), str(job.task.dataset), job.actor.name, released
-        )
-        released = _as_recorded(released, stored.document)
-    except TakifuguError as error:  # it is in the ledger; the same request keeps it again
-        log.error("the result of charge %d was not kept: %s", charge, type(error).__name__)
-    document = {"charge": charge, "result": released}
-    return Outcome(201, document, f"{API}/releases/{charge}")
-
-
-def _as_recorded(now: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A result whose release was paid for, with the price that was recorded when it was.
-
-    The same request sent again later is the same charge; what it would add to all that was spent
-    since is not what it cost.
-    """
-    if now["free"] or stored["free"]:
-        return now
-    return {**now, **{name: stored[name] for name in RECORDED}}
-
-
-def release_view(job: Job, services: Services) -> dict[str, Any]:
-    """A job as the one who started it sees it: a release ends when its result is kept."""
-    document = job_document(job)
-    ending = services.releases.get(job)
-    if ending is None:
-        return document
-    if not ending.done():
-        state = document["state"] if document["state"] == "waiting" else "running"
-        return document | {"state": state, "result": None, "problem": None}
-    outcome = ending.result()
-    if outcome.status < 400:
-        return document | {"result": outcome.document, "problem": None}
-    state = "cancelled" if job.state == "cancelled" else "failed"
-    return document | {"state": state, "result": None, "problem": outcome.document}

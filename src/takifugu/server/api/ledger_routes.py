@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -12,18 +12,17 @@ from pydantic import BaseModel, Field
 
 from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access_rules import API
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.job_routes import LATER, new_task, run_task
 from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import RequestBody, body_of
 from takifugu.server.api.responses import Page, PageOption, json_response, names_tag, page_response
-from takifugu.server.services import Services, actor_of, services_of
+from takifugu.server.services import actor_of, services_of
 from takifugu.server.state.state_store import StateConflict
 
 if TYPE_CHECKING:
     from takifugu.ledger import Ledger
 
 router = APIRouter()
-Value = TypeVar("Value")
 AFTER_EVERY_EVENT = 2**53  # above every event
 EXPORT_EVENTS = 1000  # events that an export reads at a time
 LINES = "application/x-ndjson"
@@ -53,25 +52,16 @@ class EventView(BaseModel):
     body: dict[str, Any] = Field(description="All of it but marks of the data.")
 
 
-async def _inspect(services: Services, work: "Callable[[Ledger], Value]") -> Value:
-    """What ``work`` reads in the ledger, also if it is an older copy: that is what to find out."""
-
-    def read() -> Value:
-        with services.project().ledger(inspect=True) as ledger:
-            return work(ledger)
-
-    return await asyncio.to_thread(read)
-
-
 @router.get(f"{API}/ledger", tags=["ledger"], response_model=dict[str, Any])
 async def ledger(request: Request) -> Response:
     """The head of the ledger, to be noted elsewhere, and its accounts."""
     from takifugu.ledger.event_documents import ledger_document
 
     places = actor_of(request).role == "owner"
-    return json_response(
-        await _inspect(services_of(request), lambda opened: ledger_document(opened, places=places))
+    document = await services_of(request).read_ledger(
+        lambda opened: ledger_document(opened, places=places), inspect=True
     )
+    return json_response(document)
 
 
 @router.get(f"{API}/ledger/events", tags=["ledger"], response_model=Page[EventView])
@@ -105,7 +95,7 @@ async def ledger_events(
         )
         return [event_document(event, places=places) for event in events]
 
-    items = await _inspect(services_of(request), read)
+    items = await services_of(request).read_ledger(read, inspect=True)
     return page_response(name, items, paging, lambda item: item["seq"])
 
 
@@ -121,7 +111,7 @@ async def ledger_export(request: Request) -> Response:
     This is what `takifugu ledger export` writes; `takifugu report verify` reads it.
     """
     services = services_of(request)
-    last = (await _inspect(services, lambda opened: opened.head())).seq
+    last = (await services.read_ledger(lambda opened: opened.head(), inspect=True)).seq
 
     async def parts() -> AsyncIterator[bytes]:
         from takifugu.ledger.event_documents import export_part
@@ -129,7 +119,7 @@ async def ledger_export(request: Request) -> Response:
         after = 0
         while after < last:
             read = partial(export_part, after=after, last=last, most=EXPORT_EVENTS)
-            part, after = await _inspect(services, read)
+            part, after = await services.read_ledger(read, inspect=True)
             yield part
 
     name = 'attachment; filename="ledger.jsonl"'
@@ -143,7 +133,7 @@ async def ledger_export(request: Request) -> Response:
 )
 async def verify_ledger(request: Request) -> Response:
     """Verify the chain from its beginning, every total against the events, and the witness."""
-    return await run_as_job(request, new_task(request, "verify-ledger", None))
+    return await run_task(request, "verify-ledger", None)
 
 
 @router.get(

@@ -1,22 +1,34 @@
-"""What owners change: budgets, datasets and their policies, fits of priors."""
+"""What owners change: budgets, datasets and their policies, fits of priors, tokens."""
 
 import asyncio
 from dataclasses import Field as DataclassField
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field, create_model
 
+from takifugu._core.exact import exactly
 from takifugu.fitting.fit_options import FIT_OPTIONS
-from takifugu.server.access_rules import API
-from takifugu.server.api.description_routes import DatasetName, find_dataset
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.access.tokens import DEFAULT_EXPIRY, end_token, expiry_of, make_token
+from takifugu.server.access_rules import API, Role
+from takifugu.server.api.description_routes import DatasetName
+from takifugu.server.api.job_routes import LATER, find_dataset, run_task
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import RequestBody, body_of
-from takifugu.server.api.responses import json_response
+from takifugu.server.api.responses import Page, PageOption, json_response, slice_response
 from takifugu.server.services import actor_of, services_of
+from takifugu.server.state.access_tokens import MAX_NAME_LENGTH, NewToken, TokenRecord
 
-router = APIRouter(tags=["datasets"])
+router = APIRouter()
+ANSWERED_LATER: Any = {
+    "tags": ["datasets"],
+    "response_model": dict[str, Any],
+    "responses": LATER,
+}
 EXACT = "an exact number as text: `2`, `0.5` or `1/3`"
+TokenId = Annotated[
+    str, Path(description="The public identity of a token.", examples=["26bcc3a76961e9eb"])
+]
 Text = Annotated[str, Field(min_length=1, max_length=500)]
 Value = str | int | bool
 Side = Value | list[Value]
@@ -62,7 +74,7 @@ class BudgetSet(BaseModel):
     actor: str = Field(description="Who set it, as the event says.", examples=["olga"])
 
 
-@router.put(f"{API}/datasets/{{dataset}}/budget", response_model=BudgetSet)
+@router.put(f"{API}/datasets/{{dataset}}/budget", tags=["datasets"], response_model=BudgetSet)
 async def set_budget(
     request: Request, dataset: DatasetName, body: Annotated[NewBudget, body_of(NewBudget)]
 ) -> Response:
@@ -70,15 +82,19 @@ async def set_budget(
     services, actor = services_of(request), actor_of(request)
     find_dataset(request, dataset)
 
-    def work() -> dict[str, object]:
-        from takifugu.server.work import owner_decisions
-
-        return owner_decisions.set_budget(
-            services.project().acting(actor.name),
-            *(dataset, body.epsilon),
-            delta=body.delta,
-            analyst=body.analyst,
-        )
+    def work() -> dict[str, Any]:
+        amounts = {name: str(exactly(getattr(body, name), name)) for name in ("epsilon", "delta")}
+        project = services.project().acting(actor.name)
+        before = project.budget(dataset, body.analyst)
+        event = project.set_budget(dataset, body.epsilon, analyst=body.analyst, delta=body.delta)
+        return {
+            "dataset": dataset,
+            "analyst": body.analyst,
+            **amounts,
+            "before": None if before is None else str(before),
+            "event": event.seq,
+            "actor": event.body["actor"],
+        }
 
     return json_response(await asyncio.to_thread(work))
 
@@ -149,7 +165,7 @@ class Acceptance(RequestBody):
     )
 
 
-@router.post(f"{API}/datasets", response_model=dict[str, Any], responses=LATER)
+@router.post(f"{API}/datasets", **ANSWERED_LATER)
 async def add_dataset(
     request: Request, body: Annotated[NewDataset, body_of(NewDataset)]
 ) -> Response:
@@ -158,36 +174,27 @@ async def add_dataset(
     Nothing that is there is replaced. A budget is set, and a prior fitted, by requests of their
     own.
     """
-    task = new_task(request, "add-dataset", None, given=body.model_dump())
-    return await run_as_job(request, task)
+    return await run_task(request, "add-dataset", None, given=body.model_dump())
 
 
-@router.get(f"{API}/datasets/{{dataset}}/policy", response_model=dict[str, Any], responses=LATER)
+@router.get(f"{API}/datasets/{{dataset}}/policy", **ANSWERED_LATER)
 async def policy(request: Request, dataset: DatasetName) -> Response:
     """The policy of a dataset with the files that it names."""
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, "policy", dataset))
+    return await run_task(request, "policy", dataset)
 
 
-@router.get(
-    f"{API}/datasets/{{dataset}}/policy-change", response_model=dict[str, Any], responses=LATER
-)
+@router.get(f"{API}/datasets/{{dataset}}/policy-change", **ANSWERED_LATER)
 async def policy_change(request: Request, dataset: DatasetName) -> Response:
     """What waits to be accepted: another policy or declaration, and what is spent under both."""
-    find_dataset(request, dataset)
-    return await run_as_job(request, new_task(request, "policy-change", dataset))
+    return await run_task(request, "policy-change", dataset)
 
 
-@router.post(
-    f"{API}/datasets/{{dataset}}/policy-change", response_model=dict[str, Any], responses=LATER
-)
+@router.post(f"{API}/datasets/{{dataset}}/policy-change", **ANSWERED_LATER)
 async def accept_policy_change(
     request: Request, dataset: DatasetName, body: Annotated[Acceptance, body_of(Acceptance)]
 ) -> Response:
     """Accept a change as it was shown: an event of the ledger."""
-    find_dataset(request, dataset)
-    options = body.model_dump()
-    return await run_as_job(request, new_task(request, "accept-change", dataset, **options))
+    return await run_task(request, "accept-change", dataset, **body.model_dump())
 
 
 FIT_TYPES: dict[str, Any] = {
@@ -226,9 +233,7 @@ NewFit: Any = create_model(
 )
 
 
-@router.post(
-    f"{API}/datasets/{{dataset}}/prior-fits", response_model=dict[str, Any], responses=LATER
-)
+@router.post(f"{API}/datasets/{{dataset}}/prior-fits", **ANSWERED_LATER)
 async def fit_prior(
     request: Request, dataset: DatasetName, body: Annotated[RequestBody, body_of(NewFit)]
 ) -> Response:
@@ -237,6 +242,90 @@ async def fit_prior(
     A fitted prior is part of the published policy: fit it on other rows than those to be released
     from. If the policy was in force already, nothing is released until the change is accepted.
     """
-    find_dataset(request, dataset)
     options = body.model_dump(exclude_defaults=True)
-    return await run_as_job(request, new_task(request, "fit-prior", dataset, **options))
+    return await run_task(request, "fit-prior", dataset, **options)
+
+
+class TokenRequest(RequestBody):
+    """A token to make."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=MAX_NAME_LENGTH,
+        description="Whose it is: the analyst of charges, and the actor of events. One name has"
+        " one role.",
+        examples=["ana"],
+    )
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    expires: str = Field(
+        default=DEFAULT_EXPIRY,
+        max_length=40,
+        description="When it ends: `90d`, `12h`, `2027-06-30` (the day it no longer works, in UTC),"
+        " a time with its zone, or `never`.",
+        examples=["90d"],
+    )
+
+
+class TokenView(BaseModel):
+    """What is known of a token: everything but the token."""
+
+    id: str = Field(description="Its public identity.", examples=["26bcc3a76961e9eb"])
+    name: str = Field(description="Whose it is.", examples=["ana"])
+    role: Role = Field(description="What the holder may do.", examples=["analyst"])
+    state: str = Field(description="`live`, `expired` or `revoked`.", examples=["live"])
+    made: str = Field(description="When it was made.", examples=["2026-11-16T09:00:00+00:00"])
+    made_by: str = Field(description="By whom.", examples=["olga"])
+    expires: str | None = Field(description="When it ends by itself; null for never.")
+    revoked: str | None = Field(description="When it was revoked; null if it was not.")
+    revoked_by: str | None = Field(description="By whom.")
+    used: str | None = Field(description="When it was last used, to a minute; null if never.")
+
+
+class MadeToken(TokenView):
+    """A token that was just made."""
+
+    secret: str = Field(
+        description="The token. It is sent this once, and only its hash is stored.",
+        examples=["tf_…"],
+    )
+
+
+@router.get(f"{API}/tokens", tags=["tokens"], response_model=Page[TokenView])
+async def tokens(request: Request, paging: PageOption) -> Response:
+    """Every token that was ever made, the oldest first."""
+    services = services_of(request)
+    records = await asyncio.to_thread(services.state.tokens)
+    now = services.state.now()
+    return slice_response("tokens", records, paging, lambda record: record.document(now))
+
+
+@router.post(f"{API}/tokens", tags=["tokens"], response_model=MadeToken, status_code=201)
+async def create_token(
+    request: Request, body: Annotated[TokenRequest, body_of(TokenRequest)]
+) -> Response:
+    """Make a token. The answer has it this once; the ledger has an event that it was made."""
+    services, actor = services_of(request), actor_of(request)
+
+    def make() -> NewToken:
+        state = services.state
+        ends = expiry_of(body.expires, state.now())
+        project = services.project()
+        return make_token(project, state, body.name, body.role, ends, by=actor.name)
+
+    token = await asyncio.to_thread(make)
+    document = token.record.document(services.state.now()) | {"secret": token.secret}
+    return json_response(document, 201)
+
+
+@router.delete(f"{API}/tokens/{{token}}", tags=["tokens"], response_model=TokenView)
+async def revoke_token(request: Request, token: TokenId) -> Response:
+    """Revoke a token: it is refused from now on, and so are browsers that signed in with it."""
+    services, actor = services_of(request), actor_of(request)
+
+    def end() -> TokenRecord:
+        if services.state.token(token) is None:
+            raise Problem(404, "no-token", "there is no such token here", field="token")
+        return end_token(services.project(), services.state, token, by=actor.name)
+
+    ended = await asyncio.to_thread(end)
+    return json_response(ended.document(services.state.now()))

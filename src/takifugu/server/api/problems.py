@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from http import HTTPStatus
 from math import isfinite, isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from takifugu.errors import Malformed, TakifuguError
 from takifugu.server.access_rules import Actor, Role, may_see
@@ -108,22 +108,6 @@ ERRORS: Mapping[str, ShownError] = {
 }
 
 
-class WorkFailed(TakifuguError):
-    """A task of a worker ended with an error, which is told already.
-
-    Attributes:
-        problem: What went wrong, as the one who asked may see it.
-    """
-
-    def __init__(self, problem: Mapping[str, Any]) -> None:
-        super().__init__(
-            str(problem.get("detail") or problem.get("title") or "the task failed"),
-            field=str(problem.get("field", "")),
-            reason=str(problem.get("reason", "")),
-        )
-        self.problem = dict(problem)
-
-
 @dataclass(eq=False)
 class Problem(Exception):
     """A request that is answered with a problem document.
@@ -165,7 +149,7 @@ class Problem(Exception):
         }
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Problem":
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The problem that `document` or `problem_of` wrote, as from a worker."""
         rest = dict(document)
         named = rest.pop("type")
@@ -180,6 +164,10 @@ class Problem(Exception):
             extra=rest,
             headers=later,
         )
+
+
+class WorkFailed(Problem):
+    """A task of a worker ended with an error, which is told already, to who asked for it."""
 
 
 def find_policy(project: "Project", actor: Actor, name: str | None) -> "DatasetPolicy":
@@ -205,9 +193,7 @@ def problem_of(
     write may hold anything and is shown to nobody: the owner's log gets the kind of error and
     where it was raised. ``key`` is the idempotency key that came with the request, if one did.
     """
-    if isinstance(error, WorkFailed):  # a worker has told it already, to this role
-        error = Problem.from_document(error.problem)
-    if isinstance(error, Problem):
+    if isinstance(error, Problem):  # of a worker, it is told already, to this role
         return error.document()
     known = isinstance(error, TakifuguError)
     name, shown = _shown(error)

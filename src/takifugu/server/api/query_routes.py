@@ -12,17 +12,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from takifugu.server.access_rules import API
 from takifugu.server.api.approval_routes import WaitingRelease
-from takifugu.server.api.description_routes import DatasetName, find_dataset
+from takifugu.server.api.description_routes import DatasetName
 from takifugu.server.api.job_routes import (
     LATER,
     JobView,
     PreferHeader,
     accepted,
-    begin_release,
+    find_dataset,
+    finished,
+    job_document,
     new_task,
-    outcome_of,
-    release_view,
-    run_as_job,
+    run_task,
     waiting,
 )
 from takifugu.server.api.problems import Problem
@@ -244,13 +244,12 @@ async def plan(
     Nothing protected is read either: plan as often as you like.
     """
     actor = actor_of(request)
-    find_dataset(request, dataset)
     if body.analyst is not None and actor.role == "analyst" and body.analyst != actor.name:
         raise Problem(
             403, "forbidden", "you plan in your own name; leave `analyst` out", field="analyst"
         )
-    task = new_task(*(request, "plan", dataset), query=dict(body.query), analyst=body.analyst)
-    return await run_as_job(request, task)  # the worker checks the options, as a session does
+    query = dict(body.query)  # which the worker checks, as a session does
+    return await run_task(request, "plan", dataset, query=query, analyst=body.analyst)
 
 
 @router.post(
@@ -289,17 +288,18 @@ async def release_query(
     the policy wants an owner's approval, the response is 202 with the request for it, and
     `Location` is its address.
     """
-    services, actor = services_of(request), actor_of(request)
     find_dataset(request, dataset)
     key = checked_key(idempotency_key)
-    options = QueryOptions.from_document(body.query)
-    job = begin_release(
-        *(services, actor, dataset, options.document()),
-        key=key,
-        accept_noise=body.accept_noise,
-        plan=body.plan,
+    query = QueryOptions.from_document(body.query).document()
+    options = {"query": query, "key": key, "accept_noise": body.accept_noise}
+    if body.plan is not None:
+        options["plan"] = body.plan
+    job = services_of(request).board.start(
+        actor_of(request), new_task(request, "release", dataset, **options)
     )
-    outcome = await outcome_of(services, job, waiting(request))
-    if outcome is None:
-        return accepted(release_view(job, services))
-    return json_response(outcome.document, outcome.status, {"Location": outcome.location})
+    if not await finished(job, waiting(request)):
+        return accepted(job_document(job))
+    if approval := job.result.get("approval"):
+        place = {"Location": f"{API}/approvals/{approval['id']}"}
+        return json_response(job.result, 202, place)
+    return json_response(job.result, 201, {"Location": f"{API}/releases/{job.result['charge']}"})

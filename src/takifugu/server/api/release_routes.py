@@ -2,24 +2,24 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from takifugu.ledger.events.event_chain import Anchor
 from takifugu.server.access.headers import DRAWING
 from takifugu.server.access_rules import API, Actor
-from takifugu.server.api.job_routes import LATER, new_task, run_as_job
+from takifugu.server.api.job_routes import LATER, run_task
 from takifugu.server.api.problems import Problem, json_bytes
 from takifugu.server.api.query_routes import ResultDocument
 from takifugu.server.api.responses import Page, PageOption, json_response, names_tag, page_response
 from takifugu.server.services import Services, actor_of, services_of
 
 if TYPE_CHECKING:
-    from takifugu.ledger import Event
+    from takifugu.ledger import Event, Ledger
     from takifugu.server.state.server_state import KeptResult
 
 router = APIRouter(tags=["releases"])
@@ -33,10 +33,6 @@ ChargeNumber = Annotated[
         examples=[12],
     ),
 ]
-NOT_CHANGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The caller has it already, by `If-None-Match`."},
-    406: {"description": "None of the formats that the caller accepts can be had."},
-}
 FormatOption = Annotated[
     Literal["json", "csv", "csv-metadata", "parquet", "arrow", "xlsx"] | None,
     Query(description="The format; without it the header `Accept` decides, and JSON is sent."),
@@ -58,9 +54,10 @@ class ResultFormat:
     ending: str
 
 
+BINARY = {"schema": {"type": "string", "format": "binary"}}
 FORMATS = {
-    found.name: found
-    for found in (
+    form.name: form
+    for form in (
         ResultFormat("json", "application/json", ".json"),
         ResultFormat("csv", "text/csv", ".csv"),
         ResultFormat("csv-metadata", "application/csvm+json", ".csv-metadata.json"),
@@ -77,6 +74,20 @@ FIGURES = {
 }
 
 
+def _files_of(description: str, content: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that sends a file, or a job, or nothing that the caller lacks."""
+    return {
+        **LATER,
+        304: {"description": "The caller has it already, by `If-None-Match`."},
+        406: {"description": "None of the formats that the caller accepts can be had."},
+        200: {
+            "description": description,
+            "content": dict(content),
+            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
+        },
+    }
+
+
 def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]) -> ResultFormat:
     """The format that a request asks for; the first one if it does not care.
 
@@ -86,20 +97,12 @@ def chosen(request: Request, asked: str | None, formats: dict[str, ResultFormat]
     if asked is not None:
         return formats[asked]
     header = ",".join(request.headers.getlist("accept")) or "*/*"
-    best, best_format = 0.0, None
-    for name in formats.values():
-        quality = accepted(header, name.media_type)
-        if quality > best:
-            best, best_format = quality, name
-    if best_format is None:
+    best = max(formats.values(), key=lambda form: accepted(header, form.media_type))  # the first
+    if not accepted(header, best.media_type):
         media = ", ".join(form.media_type for form in formats.values())
-        raise Problem(
-            406,
-            "not-acceptable",
-            f"`Accept` names no format that there is: {media}",
-            field="Accept",
-        )
-    return best_format
+        detail = f"`Accept` names no format that there is: {media}"
+        raise Problem(406, "not-acceptable", detail, field="Accept")
+    return best
 
 
 def accepted(header: str, media_type: str) -> float:
@@ -182,14 +185,10 @@ class ReleaseView(BaseModel):
     )
 
 
-def _words(event: "Event") -> str:
-    from takifugu.ledger.event_documents import asked_words
-
-    return asked_words(event.body)
-
-
 def release_document(event: "Event", stored: bool, answered: bool) -> dict[str, Any]:
     """A charge as its analyst may see it: no mark of the data, and no key."""
+    from takifugu.ledger.event_documents import asked_words
+
     body = event.body
     return {
         "charge": event.seq,
@@ -197,7 +196,7 @@ def release_document(event: "Event", stored: bool, answered: bool) -> dict[str, 
         "dataset": body["dataset"],
         "analyst": body["analyst"],
         "at": event.at.isoformat(),
-        "asked": _words(event),
+        "asked": asked_words(body),
         "query": body["query"],
         "mechanism": body["mechanism"],
         "loss": body["loss"],
@@ -224,18 +223,21 @@ async def kept_result(services: Services, actor: Actor, charge: int) -> "KeptRes
     Raises:
         Problem: There is none, or not for them: 404 for both.
     """
-    own = _own(actor)
-    event = await services.of_ledger(lambda ledger: ledger.event(charge))
-    whose = own
-    if event is not None and event.kind == "reuse":  # the answer is that of the event that paid
-        whose, paying = event.body["analyst"], event.body["charge"]
-        event = await services.of_ledger(lambda ledger: ledger.event(paying))
+
+    def read(ledger: "Ledger") -> "tuple[Event | None, Event | None]":
+        event = ledger.event(charge)
+        reused = event is not None and event.kind == "reuse"
+        return event, ledger.event(_paying(event)) if event is not None and reused else event
+
+    event, paying = await services.read_ledger(read)  # the answer is that of the one that paid
+    whose = own = _own(actor)
+    if event is not None and event.kind == "reuse":
+        whose = event.body["analyst"]
         if own not in (None, whose):
             raise no_release()
-    if event is None or event.kind != "charge":
+    if paying is None or paying.kind != "charge":
         raise no_release()
-    paid = Anchor(event.seq, event.hash)
-    result: KeptResult | None = await asyncio.to_thread(services.state.result, paid, whose)
+    result: KeptResult | None = await asyncio.to_thread(services.state.result, paying.anchor, whose)
     if result is None:
         raise no_release()
     return result
@@ -260,7 +262,7 @@ async def releases(
     """
     services, actor = services_of(request), actor_of(request)
     before = paging.after("releases", AFTER_EVERY_EVENT)
-    events = await services.of_ledger(
+    events = await services.read_ledger(
         lambda ledger: ledger.events(
             limit=paging.limit + 1,
             kind=("charge", "reuse"),
@@ -274,38 +276,33 @@ async def releases(
 
 
 async def _documents(services: Services, events: "Sequence[Event]") -> list[dict[str, Any]]:
-    stored = await _kept(services, events)
-    answered = await services.of_ledger(
-        lambda ledger: ledger.answered([_paying(event) for event in events])
-    )
-    return [
-        release_document(event, event.seq in stored, _paying(event) in answered) for event in events
-    ]
+    """Releases, with whether each is answered, and whether its result is kept here."""
+    known = {event.seq: event for event in events}
 
-
-async def _kept(services: Services, events: "Sequence[Event]") -> set[int]:
-    """The events whose result is here, or that of the charge whose answer was used again."""
-    others = {event.body["charge"] for event in events if event.kind == "reuse"}
-    paid = {event.seq: Anchor(event.seq, event.hash) for event in events}
-    if others:
-        paying = await services.of_ledger(
-            lambda ledger: [event for seq in others if (event := ledger.event(seq)) is not None]
+    def read(ledger: "Ledger") -> "tuple[dict[int, Event | None], Set[int]]":
+        paying = {_paying(event) for event in events}
+        return {seq: known.get(seq) or ledger.event(seq) for seq in paying}, ledger.answered(
+            list(paying)
         )
-        paid |= {event.seq: Anchor(event.seq, event.hash) for event in paying}
-    wanted = {
-        event.seq: (paid[charge], event.body["analyst"])
+
+    paying, answered = await services.read_ledger(read)
+    results = {
+        event.seq: (paid.anchor, event.body["analyst"])
         for event in events
-        if (charge := _paying(event)) in paid
+        if (paid := paying[_paying(event)]) is not None
     }
-    stored = await asyncio.to_thread(services.state.kept_charges, list(wanted.values()))
-    return {seq for seq, identity in wanted.items() if identity in stored}
+    stored = await asyncio.to_thread(services.state.kept_charges, list(results.values()))
+    return [
+        release_document(event, results.get(event.seq) in stored, _paying(event) in answered)
+        for event in events
+    ]
 
 
 @router.get(f"{API}/releases/{{charge}}", name="show_release", response_model=ReleaseView)
 async def release(request: Request, charge: ChargeNumber) -> Response:
     """What the ledger has of a release."""
     services, actor = services_of(request), actor_of(request)
-    event = await services.of_ledger(lambda ledger: ledger.event(charge))
+    event = await services.read_ledger(lambda ledger: ledger.event(charge))
     if event is None or event.kind not in ("charge", "reuse"):
         raise no_release()
     own = _own(actor)
@@ -326,20 +323,15 @@ def _seen_by(actor: Actor, document: dict[str, Any]) -> dict[str, Any]:
     f"{API}/releases/{{charge}}/result",
     name="fetch_result",
     response_model=ResultDocument,
-    responses={
-        **LATER,
-        **NOT_CHANGED,
-        200: {
-            "description": "The result.",
-            "content": {
-                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for file_format in FORMATS.values()
-                if file_format.name not in ("json", "csv-metadata")
-            }
-            | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
-            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
-        },
-    },
+    responses=_files_of(
+        "The result.",
+        {
+            form.media_type: BINARY
+            for form in FORMATS.values()
+            if form.name not in ("json", "csv-metadata")
+        }
+        | {FORMATS["csv-metadata"].media_type: {"schema": {"type": "object"}}},
+    ),
 )
 async def result(request: Request, charge: ChargeNumber, format: FormatOption = None) -> Response:
     """The result of a release, as JSON, CSV (and its metadata), Parquet, Arrow or Excel."""
@@ -354,26 +346,16 @@ async def result(request: Request, charge: ChargeNumber, format: FormatOption = 
     if form.name == "json":
         return _file(json_bytes(dict(stored.document)), form, headers)
     options = {"document": dict(stored.document), "format": form.name}
-    task = new_task(request, "result file", None, **options, file=f"{stored.dataset}-{charge}.csv")
-    return await run_as_job(request, task, lambda content: _file(content, form, headers))
+    options["file"] = f"{stored.dataset}-{charge}.csv"
+    respond = partial(_file, form=form, headers=headers)
+    return await run_task(request, "result file", None, respond, **options)
 
 
 @router.get(
     f"{API}/releases/{{charge}}/figure",
     name="fetch_figure",
     response_class=Response,
-    responses={
-        **LATER,
-        **NOT_CHANGED,
-        200: {
-            "description": "The figure.",
-            "content": {
-                file_format.media_type: {"schema": {"type": "string", "format": "binary"}}
-                for file_format in FIGURES.values()
-            },
-            "headers": {"ETag": {"schema": {"type": "string"}, "description": "Names this file."}},
-        },
-    },
+    responses=_files_of("The figure.", {form.media_type: BINARY for form in FIGURES.values()}),
 )
 async def figure(
     request: Request,
@@ -389,8 +371,9 @@ async def figure(
     headers = _headers(stored, form, inline=True) | {"Content-Security-Policy": DRAWING}
     if unchanged(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    task = new_task(request, "figure", None, document=dict(stored.document), format=form.name)
-    return await run_as_job(request, task, lambda content: _file(content, form, headers))
+    options = {"document": dict(stored.document), "format": form.name}
+    respond = partial(_file, form=form, headers=headers)
+    return await run_task(request, "figure", None, respond, **options)
 
 
 def _headers(stored: "KeptResult", form: ResultFormat, *, inline: bool = False) -> dict[str, str]:

@@ -71,49 +71,38 @@ def _not_json(given: str) -> Problem:
     return Problem(400, "not-json", f"the body {given}; send one JSON object", reason="syntax")
 
 
+def _invalid(detail: str, reason: str) -> Problem:
+    return Problem(422, "invalid-body", detail, reason=reason)
+
+
 def too_deep() -> Problem:
     """The problem of a body with too many brackets inside one another."""
-    return Problem(
-        422,
-        "invalid-body",
-        f"the body has more than {MAX_DEPTH} brackets inside one another; no request needs them",
-        reason="depth",
-    )
-
-
-def _number(given: str) -> Problem:
-    return Problem(
-        422, "invalid-body", f"a number of the body is {given}; it must be finite", reason="number"
-    )
+    detail = f"the body has more than {MAX_DEPTH} brackets inside one another; none needs them"
+    return _invalid(detail, "depth")
 
 
 def _constant(_: str) -> float:
-    raise _number("NaN or infinite")
+    raise _invalid("a number of the body is NaN or infinite; it must be finite", "number")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise _number("infinite")
+        raise _invalid("a number of the body is infinite; it must be finite", "number")
     return value
 
 
 def _int(text: str) -> int:
     if len(text) > MAX_DIGITS:
-        raise Problem(
-            *(422, "invalid-body"),
-            f"a whole number of the body has more than {MAX_DIGITS} digits; write less",
-            reason="number",
-        )
+        detail = f"a whole number of the body has more than {MAX_DIGITS} digits; write less"
+        raise _invalid(detail, "number")
     return int(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise Problem(
-            422, "invalid-body", "the body has a key twice; write each once", reason="twice"
-        )
+        raise _invalid("the body has a key twice; write each once", "twice")
     return members
 
 
@@ -128,19 +117,13 @@ def _check(value: Any, deep: int) -> None:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise Problem(
-                *(422, "invalid-body"),
-                "a text of the body has half a character (a lone surrogate); write whole ones",
-                reason="surrogate",
-            ) from None
+            detail = "a text of the body has half a character (a lone surrogate); write whole ones"
+            raise _invalid(detail, "surrogate") from None
     elif isinstance(value, dict | list):
         if not deep:
             raise too_deep()
-        for part in value:
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
             _check(part, deep - 1)
-        if isinstance(value, dict):
-            for part in value.values():
-                _check(part, deep - 1)
 
 
 class RequestBody(BaseModel):
@@ -175,7 +158,7 @@ def body_of(model: type[RequestBody]) -> Any:
 async def json_body(request: Request) -> Any:
     """The JSON in the body of a request; an empty body is an empty object."""
     kind = media_type(request)
-    raw = await raw_body(request)
+    raw = await request.body()
     if not raw and not kind:
         return {}
     if kind != "application/json":
@@ -197,13 +180,12 @@ async def form_fields(request: Request) -> dict[str, str]:
         if kind not in ("", FORM):
             detail = f"the body must be a form, and say so: Content-Type: {FORM}"
             raise Problem(415, "media-type", detail, field="Content-Type")
-        raw = await raw_body(request)
+        raw = await request.body()
         try:
             text = raw.decode("ascii", "replace")
             pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
         except ValueError:
-            detail = f"the form has more than {MAX_FIELDS:,} fields"
-            raise Problem(422, "invalid-body", detail, reason="fields") from None
+            raise _invalid(f"the form has more than {MAX_FIELDS:,} fields", "fields") from None
         request.state.form_fields = dict(pairs)
     fields: dict[str, str] = request.state.form_fields
     return fields
@@ -214,37 +196,17 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def raw_body(request: Request) -> bytes:
-    """The body, if it is not larger than the server takes."""
-    most: int = request.app.state.services.settings.request_bytes
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise Problem(
-                *(413, "too-large"),
-                f"the body is larger than {most:,} bytes, the most that this server takes",
-                extra={"limit": most},
-                headers={"Connection": "close"},
-            )
-        parts.append(part)
-    return b"".join(parts)
-
-
 def validated(model: type[Model], value: Any) -> Model:
     """``value`` as a model; a problem that says where it is wrong, and never what was sent."""
     if not isinstance(value, dict):
-        raise Problem(
-            422, "invalid-body", "the body must be one JSON object, as {…}", reason="kind"
-        )
+        raise _invalid("the body must be one JSON object, as {…}", "kind")
     try:
         return model.model_validate(value)
     except ValidationError as error:
+        messages = _errors(model, error)
         raise Problem(
-            422,
-            "invalid-body",
-            "; ".join(message for _, message in _errors(model, error)),
-            field=_errors(model, error)[0][0],
+            *(422, "invalid-body", "; ".join(message for _, message in messages)),
+            field=messages[0][0],
             reason=error.errors(include_input=False, include_context=False)[0]["type"],
         ) from None
     except RecursionError:

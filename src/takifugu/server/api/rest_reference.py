@@ -25,7 +25,7 @@ def reference(document: Mapping[str, Any]) -> str:
         ]
         if operations:
             parts.append(f"## {tag['name'].capitalize()}\n\n{tag['description']}\n")
-            parts += [_operation(*one) for one in operations]
+            parts += [_operation(*operation) for operation in operations]
     parts.append("## Documents\n")
     schemas = document["components"]["schemas"]
     parts += [_model(name, schemas[name]) for name in sorted(schemas)]
@@ -73,7 +73,7 @@ def _content(media: str, part: Mapping[str, Any]) -> str:
 
 def _model(name: str, schema: Mapping[str, Any]) -> str:
     """The fields of one document."""
-    lines = [f"### {name}", "", _text(schema.get("description", "")), ""]
+    lines = [f"### {name}", "", schema.get("description", "").strip(), ""]
     required = schema.get("required", ())
     fields = schema.get("properties", {})
     if fields:
@@ -116,10 +116,6 @@ def _type(schema: Mapping[str, Any]) -> str:
         case str(other):
             return other
     return "anything"
-
-
-def _text(words: str) -> str:
-    return words.strip()
 
 
 def _cell(words: str) -> str:

@@ -1,4 +1,7 @@
-"""What stands before the app: requests are numbered, limited and recorded, or refused."""
+"""What stands before the app: requests are numbered, limited and recorded, or refused.
+
+`takifugu.server.operation.server_process` puts one before the other, for requests of HTTP alone.
+"""
 
 import asyncio
 import ipaddress
@@ -6,21 +9,22 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from takifugu.project.server_section import ServerSettings, is_loopback, network_of
 from takifugu.server.access.headers import security_headers
-from takifugu.server.api.problems import Problem
+from takifugu.server.api.problems import MEDIA_TYPE, Problem
+from takifugu.server.api.responses import problem_response
+from takifugu.server.operation.health import NOBODY, OTHER, ServerMetrics
 from takifugu.server.operation.server_log import current_request
-from takifugu.server.operation.server_metrics import NOBODY, OTHER, ServerMetrics
 
-Headers = list[tuple[bytes, bytes]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 log = logging.getLogger("takifugu.server.requests")
 HEADER = b"x-request-id"
@@ -43,36 +47,20 @@ def refusal(
     *,
     field: str = "",
     reason: str = "",
-    headers: Iterable[tuple[str, str]] = (),
-) -> tuple[Headers, bytes]:
-    """Headers and body of a response that refuses a request and closes its connection."""
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A response that refuses a request and closes its connection."""
     document = Problem(status, kind, detail, field=field, reason=reason).document()
-    body = json.dumps(document, separators=(",", ":")).encode("ascii")
-    fixed = {
-        "content-type": "application/problem+json",
-        "content-length": str(len(body)),
-        "cache-control": "no-store",
-        "connection": "close",
-    }
-    guards = ((name.lower(), value) for name, value in security_headers(settings).items())
-    written = [*fixed.items(), *guards, *headers]
-    return [(name.encode("ascii"), value.encode("ascii")) for name, value in written], body
-
-
-async def send_refusal(
-    send: Send, settings: ServerSettings, status: int, kind: str, detail: str, **options: Any
-) -> None:
-    """Answer a request with a refusal."""
-    headers, body = refusal(settings, status, kind, detail, **options)
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    guards = security_headers(settings) | {"Connection": "close"}
+    return problem_response(document, guards | dict(headers or {}))
 
 
 def refusal_bytes(settings: ServerSettings, status: int, kind: str, detail: str) -> bytes:
     """The same as it is written to a connection."""
-    headers, body = refusal(settings, status, kind, detail)
+    response = refusal(settings, status, kind, detail)
     line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode("ascii")
-    return line + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n" + body
+    fields = b"".join(b"%b: %b\r\n" % pair for pair in response.raw_headers)
+    return line + fields + b"\r\n" + bytes(response.body)
 
 
 class RequestRecord:
@@ -87,9 +75,6 @@ class RequestRecord:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         number = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = number
         current_request.set(number)
@@ -109,9 +94,9 @@ class RequestRecord:
         except asyncio.CancelledError:  # the server stops, and has waited long enough
             if not seen.status:
                 detail = "the server is stopping; ask again, with the same Idempotency-Key"
-                again = [("retry-after", "5")]
                 refused = (self._settings, 503, "stopping", detail)
-                await send_refusal(sending, *refused, headers=again)
+                response = refusal(*refused, headers={"Retry-After": "5"})
+                await response(scope, receive, sending)
         finally:
             self._record(scope, seen, perf_counter() - began)
 
@@ -156,7 +141,7 @@ class _Seen:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._problem = any(
-                name.lower() == b"content-type" and value.startswith(b"application/problem+json")
+                name.lower() == b"content-type" and value.startswith(MEDIA_TYPE.encode())
                 for name, value in message.get("headers", ())
             )
             return
@@ -188,8 +173,7 @@ class ForwardedHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http":
-            self._settle(scope)
+        self._settle(scope)
         await self._app(scope, receive, send)
 
     def _settle(self, scope: Scope) -> None:
@@ -259,7 +243,7 @@ class SmallBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or not _has_body(scope):
+        if not _has_body(scope):
             await self._app(scope, receive, send)
             return
         most = self._settings.request_bytes
@@ -267,7 +251,7 @@ class SmallBodies:
             most = min(most, ANONYMOUS_BYTES)
         declared = _declared(scope)
         if declared is not None and declared > most + MAX_DRAINED_BYTES:
-            await self._refuse(send, most)
+            await self._too_large(most)(scope, receive, send)
             return
         body, size = bytearray(), 0
         while True:
@@ -285,7 +269,7 @@ class SmallBodies:
             if not message.get("more_body", False):
                 break
         if size > most:
-            await self._refuse(send, most)
+            await self._too_large(most)(scope, receive, send)
             return
         pending: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
@@ -294,9 +278,9 @@ class SmallBodies:
 
         await self._app(scope, received, send)
 
-    async def _refuse(self, send: Send, most: int) -> None:
+    def _too_large(self, most: int) -> Response:
         detail = f"the body of a request may have {most:,} bytes"
-        await send_refusal(send, self._settings, 413, "body-too-large", detail)
+        return refusal(self._settings, 413, "body-too-large", detail)
 
 
 def _has_body(scope: Scope) -> bool:
@@ -326,12 +310,12 @@ class KnownHosts:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or (fault := self._fault(scope)) is None:
+        if (fault := self._fault(scope)) is None:
             await self._app(scope, receive, send)
             return
         status, detail, reason = fault
-        options = {"field": "Host", "reason": reason}
-        await send_refusal(send, self._settings, status, "other-host", detail, **options)
+        refused = (self._settings, status, "other-host", detail)
+        await refusal(*refused, field="Host", reason=reason)(scope, receive, send)
 
     def _fault(self, scope: Scope) -> tuple[int, str, str] | None:
         """Status, words and reason of a refusal; None if there is nothing to refuse."""

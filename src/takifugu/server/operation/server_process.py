@@ -36,7 +36,7 @@ from takifugu.server.work.pool import WorkPool
 
 try:
     import uvicorn
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from takifugu.server.access.tokens import settle_tokens, watch_tokens
     from takifugu.server.app import create_app
@@ -45,14 +45,13 @@ try:
         LimitedConnection,
         watch_connections,
     )
-    from takifugu.server.operation.health import Readiness
+    from takifugu.server.operation.health import Readiness, ServerMetrics
     from takifugu.server.operation.middleware import (
         ForwardedHeaders,
         KnownHosts,
         RequestRecord,
         SmallBodies,
     )
-    from takifugu.server.operation.server_metrics import ServerMetrics
     from takifugu.server.services import Services, open_services
 except ModuleNotFoundError as missing:
     if (missing.name or OWN).partition(".")[0] == OWN:
@@ -62,7 +61,6 @@ except ModuleNotFoundError as missing:
 log = logging.getLogger("takifugu.server")
 OTHER_FILES = 256  # beside connections
 AFTER_STOP = 10.0  # seconds beyond ``stop_time`` until a process that cannot end is ended
-RESULT_STORE_SECONDS = 2.0  # seconds in which the result of a release that was just made is kept
 
 
 class Stop:
@@ -110,9 +108,6 @@ async def opened_services(
         if not await services.board.drain(stop.left):
             log.warning("jobs that were running are cancelled")
             services.board.cancel_all()
-        ending = list(services.releases.values())
-        if ending:  # results that are still being kept
-            await asyncio.wait(ending, timeout=max(stop.left, RESULT_STORE_SECONDS))
         await services.close()
 
 
@@ -147,7 +142,12 @@ def whole_app(services: Services) -> tuple[ASGIApp, Readiness]:
     inner: ASGIApp = SmallBodies(app, settings)
     inner = KnownHosts(inner, settings)
     inner = ForwardedHeaders(inner, settings.proxies)
-    return RequestRecord(inner, services.metrics, settings), readiness
+    recorded = RequestRecord(inner, services.metrics, settings)
+
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        await (recorded if scope["type"] == "http" else app)(scope, receive, send)
+
+    return whole, readiness
 
 
 def tell_manager(state: str) -> None:
@@ -338,10 +338,7 @@ async def _serve(
             readiness.stopping = True
             stop.begin()
 
-        async def loaded(scope: Any, receive: Any, send: Any) -> None:
-            await app(scope, receive, send)  # a function of three: no factory, to uvicorn
-
-        config.app = loaded
+        config.app = app
         limits = ConnectionLimits.from_settings(settings, services.metrics.refused)
         server = StoppableServer(config, limits, announce=announced, stopping=stopping)
         services.metrics.watch(lambda: _connections(server))

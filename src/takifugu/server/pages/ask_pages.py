@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 
 from takifugu.errors import TakifuguError
 from takifugu.server.api import description_routes, query_routes
-from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.query_routes import PlanRequest, ReleaseRequest
 from takifugu.server.api.requests import form_fields, read_json, validated
 from takifugu.server.pages.dataset_pages import WAITING, address_of, budget_of, dataset_view, moment
@@ -26,11 +26,10 @@ from takifugu.server.pages.page_rendering import (
     StillRunning,
     document_of,
     moved,
+    refused,
     sentence,
     shown,
-    trouble_of,
 )
-from takifugu.server.services import actor_of
 from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import OPTIONS, OptionType
 
@@ -249,9 +248,7 @@ async def ask_form_sent(request: Request, dataset: str) -> Response:
     except StillRunning:
         return moved("/releases", running="yes")
     except (Problem, TakifuguError) as error:
-        trouble = trouble_of(problem_of(error, actor_of(request).role))
-        asked = form.get("asked", "")
-        return await _form(request, dataset, json_pairs(asked), trouble=trouble, status=409)
+        return await _form(request, dataset, json_pairs(form.get("asked", "")), error=error)
     charge = document.get("charge")
     return moved("/approvals", done="asked") if charge is None else moved(f"/releases/{charge}")
 
@@ -261,8 +258,7 @@ async def _form(
     dataset: str,
     filled: Sequence[tuple[str, str]],
     *,
-    trouble: Mapping[str, str] | None = None,
-    status: int = 200,
+    error: Exception | None = None,
 ) -> Response:
     answer, budget = await asyncio.gather(
         description_routes.dataset(request, dataset), budget_of(request, dataset)
@@ -284,13 +280,13 @@ async def _form(
             digest = planned["plan"]["digest"]
             state = "over" if words["over"] else "noise" if words["confirm"] else "ready"
             spoken = _said(planned["plan"]["stored"], words)
-        except (Problem, TakifuguError) as error:
-            problem = problem_of(error, actor_of(request).role)
-            state, spoken = "refused", f"Refused: {sentence(problem['detail'])}"
+        except (Problem, TakifuguError) as why:
+            _, trouble = refused(request, why)
+            state, spoken = "refused", f"Refused: {trouble['detail'] if trouble else ''}"
     shown_dataset = dataset_view(description)
     return await shown(
         *(request, "ask.html", "/"),
-        status=status,
+        status=409 if error else 200,
         dataset=shown_dataset,
         columns=[column["column"] for column in shown_dataset["asked"]],
         kinds=kinds,
@@ -302,7 +298,7 @@ async def _form(
         rows_hint=_rows_hint(description),
         bound_type=_bound_type(description),
         budget=budget,
-        trouble=trouble,
+        trouble=refused(request, error)[1],
         state=state,
         said=spoken,
         words=words,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -10,11 +11,11 @@ from fastapi import APIRouter, Request, Response
 from takifugu.errors import TakifuguError
 from takifugu.server.api import description_routes as api
 from takifugu.server.api import owner_routes as owner
-from takifugu.server.api.job_routes import finished, new_task, run_as_job
-from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.api.job_routes import finished, new_task, run_task
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.api.responses import MAX_PAGE_ITEMS, Paging
-from takifugu.server.pages.page_rendering import document_of, moved, number, shown, trouble_of, up
+from takifugu.server.pages.page_rendering import document_of, moved, number, refused, shown, up
 from takifugu.server.services import actor_of, services_of
 
 MAX_LISTED_KEYS = 400  # keys that a page writes out
@@ -117,14 +118,8 @@ def budget_view(document: Mapping[str, Any] | None) -> Mapping[str, Any]:
     whole = next((budget for budget in budgets if budget["analyst"] is None), None)
     if whole is None:
         return NO_BUDGET
-    return {
-        **whole,
-        "analysts": [
-            budget
-            for budget in budgets
-            if budget["analyst"] is not None and budget["epsilon"] is not None
-        ],
-    }
+    theirs = [budget for budget in budgets if budget["analyst"] is not None]
+    return {**whole, "analysts": [b for b in theirs if b["epsilon"] is not None]}
 
 
 def askers(analysts: Sequence[str], role: str) -> str:
@@ -164,29 +159,21 @@ def waiting_view(kind: str, role: str) -> dict[str, str]:
 
 def change_view(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What waits for the owner to accept it: another policy, another declaration."""
-    policy, declaration = document["policy"], document["declaration"]
-    changes = []
-    if policy["needed"]:
-        changes.append(
-            {
-                "accept": "policy",
-                "title": "The policy is not the one that was accepted",
-                "lines": policy["words"],
-                "spent": _spent(policy),
-                "shown": policy["shown"],
-            }
-        )
-    if declaration["needed"]:
-        changes.append(
-            {
-                "accept": "declaration",
-                "title": "The declaration is not the one that was charged under",
-                "lines": declaration["changes"],
-                "spent": _spent(declaration),
-                "shown": declaration["shown"],
-            }
-        )
-    return changes
+    kinds = (
+        ("policy", "The policy is not the one that was accepted", "words"),
+        ("declaration", "The declaration is not the one that was charged under", "changes"),
+    )
+    return [
+        {
+            "accept": kind,
+            "title": title,
+            "lines": document[kind][lines],
+            "spent": _spent(document[kind]),
+            "shown": document[kind]["shown"],
+        }
+        for kind, title, lines in kinds
+        if document[kind]["needed"]
+    ]
 
 
 def _spent(change: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -247,11 +234,13 @@ async def show_dataset(
     request: Request,
     dataset: str,
     *,
-    trouble: Mapping[str, str] | None = None,
+    error: Exception | None = None,
     given: Mapping[str, str] | None = None,
-    status: int = 200,
 ) -> Response:
     """The page of a dataset, with what went wrong in a form of it."""
+    status, trouble = refused(request, error)
+    if error is not None and status == 404:
+        raise error
     common: dict[str, Any] = {
         "trouble": trouble,
         "done": DONE.get(request.query_params.get("done", "")),
@@ -289,24 +278,13 @@ async def _show_waiting(
     request: Request, dataset: str, kind: str, common: Mapping[str, Any]
 ) -> Response:
     """The page of a dataset that nobody can ask until an owner has decided: why, and the forms."""
-    listed = await services_of(request).of_ledger(lambda ledger: ledger.positions())
-    position = next(
-        (
-            candidate
-            for candidate in listed
-            if (candidate.dataset, candidate.analyst) == (dataset, None)
-        ),
-        None,
-    )
-    item: dict[str, Any] = {"budget": None}
-    if position is not None and position.epsilon is not None:
-        item = {"budget": {"epsilon": str(position.epsilon), "delta": str(position.delta)}}
+    budgets = await api.set_budgets(services_of(request))
     return await shown(
         *(request, "dataset_waiting.html", "/"),
         **common,
         dataset={"name": dataset},
         waits=waiting_view(kind, actor_of(request).role),
-        budget=_stored_budget(item),
+        budget=_stored_budget({"budget": budgets.get((dataset, None))}),
         change=await _change(request, dataset),
     )
 
@@ -328,11 +306,8 @@ async def budget_of(request: Request, dataset: str) -> Mapping[str, Any]:
 @router.get("/datasets/{dataset}/budget.svg")
 async def budget_picture(request: Request, dataset: str) -> Response:
     """The history of the budget as a picture."""
-    api.find_dataset(request, dataset)
-    task = new_task(request, "budget-figure", dataset)
-    return await run_as_job(
-        request, task, lambda drawn: Response(drawn, media_type="image/svg+xml")
-    )
+    respond = partial(Response, media_type="image/svg+xml")
+    return await run_task(request, "budget-figure", dataset, respond)
 
 
 @router.post("/datasets/{dataset}/budget")
@@ -344,7 +319,7 @@ async def budget_form(request: Request, dataset: str) -> Response:
     try:
         await owner.set_budget(request, dataset, validated(owner.NewBudget, sent))
     except (Problem, TakifuguError) as error:
-        return await _refused(request, dataset, error, given)
+        return await show_dataset(request, dataset, error=error, given=given)
     return moved(address_of(dataset), done="budget")
 
 
@@ -357,21 +332,10 @@ async def policy_change_form(request: Request, dataset: str) -> Response:
         body = validated(owner.Acceptance, given)
         document_of(await owner.accept_policy_change(request, dataset, body))
     except (Problem, TakifuguError) as error:
-        return await _refused(request, dataset, error)
+        return await show_dataset(request, dataset, error=error)
     return moved(address_of(dataset), done=given["accept"])
 
 
 def address_of(dataset: str) -> str:
     """The address of the page of a dataset."""
     return f"/datasets/{quote(dataset, safe='')}"
-
-
-async def _refused(
-    request: Request, dataset: str, error: Exception, given: Mapping[str, str] | None = None
-) -> Response:
-    problem = problem_of(error, actor_of(request).role)
-    if problem["status"] == 404:
-        raise error
-    return await show_dataset(
-        request, dataset, trouble=trouble_of(problem), given=given, status=problem["status"]
-    )

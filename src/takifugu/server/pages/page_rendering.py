@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from math import isfinite
 from pathlib import Path
@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from takifugu.reports.html_style import PALETTE
 from takifugu.server.access.headers import for_people
 from takifugu.server.access_rules import BY_ROUTE, allowed
-from takifugu.server.api.problems import MEDIA_TYPE, Problem
+from takifugu.server.api.problems import MEDIA_TYPE, Problem, problem_of
 from takifugu.server.services import actor_of, services_of
 from takifugu.visible import Rounded, four_digits, visible
 
@@ -42,8 +42,8 @@ MENU = (
     ("/reports", "Reports"),
     ("/tokens", "Tokens"),
 )
-FILLED = 100  # letters that a line of a guarantee has at most
-SHORT = 12  # digits of a hash that people read
+GUARANTEE_WIDTH = 100  # letters that a line of a guarantee has at most
+SHORT_HASH = 12  # digits of a hash that people read
 STORED_BY_NOBODY = {"Cache-Control": "no-store"}
 MAX_MENU_COUNT = 99  # requests beside an entry of the menu
 TITLES = {
@@ -57,7 +57,7 @@ TITLES = {
     503: "Not now",
 }
 WORDS = {404: "There is no such page, or it is not for you.", 405: "There is no such page."}
-AGAIN = "3"  # seconds until a page that waits asks again
+RELOAD_SECONDS = "3"  # seconds until a page that waits asks again
 router = APIRouter(include_in_schema=False)
 KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -101,14 +101,8 @@ def number(value: Any, rounded: Rounded = "nearest") -> str:
     return four_digits(exact, rounded)
 
 
-def up(value: Any) -> str:
-    """A loss, rounded up."""
-    return number(value, "up")
-
-
-def down(value: Any) -> str:
-    """An allowance, rounded down."""
-    return number(value, "down")
+up = partial(number, rounded="up")  # losses
+down = partial(number, rounded="down")  # allowances
 
 
 def cell(value: Any) -> str:
@@ -145,8 +139,8 @@ def part(value: Any, whole: Any) -> str:
 def prose(text: str) -> list[list[Markup]]:
     r"""A guarantee as blocks: a paragraph is one text, a list several, of which the first leads.
 
-    Lines are joined where the next word had no room, at `FILLED` letters; a line that ends before
-    that ends its paragraph. Names in backticks become code.
+    Lines are joined where the next word had no room, at `GUARANTEE_WIDTH` letters; a line that ends
+    before that ends its paragraph. Names in backticks become code.
 
     >>> [list(map(str, one)) for one in prose("Known:\n  - that a row\n    is;\n  - `it`.\nNo.")]
     [['Known:', 'that a row is;', '<code>it</code>.'], ['No.']]
@@ -164,12 +158,12 @@ def prose(text: str) -> list[list[Markup]]:
             blocks.append([words])
             listed = False
         last = line.rstrip()
-    return [[coded(one) for one in block] for block in blocks]
+    return [[coded(text) for text in block] for block in blocks]
 
 
 def _goes_on(line: str, following: str) -> bool:
     """Whether a line was broken for want of room, and not because something ends there."""
-    return len(line) + 1 + len(following.split()[0]) > FILLED
+    return len(line) + 1 + len(following.split()[0]) > GUARANTEE_WIDTH
 
 
 def coded(text: str) -> Markup:
@@ -192,16 +186,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
+    environment.filters |= {"up": up, "down": down}
     environment.filters |= {
-        "number": number,
-        "up": up,
-        "down": down,
-        "cell": cell,
-        "when": when,
-        "part": part,
-        "prose": prose,
-        "coded": coded,
-        "short": lambda text: str(text)[:SHORT],
+        filter.__name__: filter for filter in (number, cell, when, part, prose, coded)
+    }
+    environment.filters |= {
+        "short": lambda text: str(text)[:SHORT_HASH],
         "kind": lambda name: str(name).replace("_", " "),
     }
     return environment
@@ -268,12 +258,12 @@ def document_of(response: Response) -> Any:
     return document
 
 
-def trouble_of(problem: Problem | Mapping[str, Any] | None) -> dict[str, str] | None:
-    """A problem as a page shows it, beside the form that it is about."""
-    if problem is None:
-        return None
-    document = problem.document() if isinstance(problem, Problem) else problem
-    return {"title": document["title"], "detail": sentence(document["detail"])}
+def refused(request: Request, error: Exception | None) -> tuple[int, dict[str, str] | None]:
+    """The status of a page whose form met an error, and the error as the page shows it."""
+    if error is None:
+        return 200, None
+    problem = problem_of(error, actor_of(request).role)
+    return problem["status"], {"title": problem["title"], "detail": sentence(problem["detail"])}
 
 
 def sentence(text: str) -> str:
@@ -350,8 +340,8 @@ def _viewer(scope: Scope) -> Viewer | None:
 
 
 async def _still_running(request: Request, _: Exception) -> Response:
-    text = page("waiting.html", _viewer(request.scope), "", {"again": AGAIN})
-    return HTMLResponse(text, 200, {**STORED_BY_NOBODY, "Refresh": AGAIN})
+    text = page("waiting.html", _viewer(request.scope), "", {"again": RELOAD_SECONDS})
+    return HTMLResponse(text, 200, {**STORED_BY_NOBODY, "Refresh": RELOAD_SECONDS})
 
 
 @cache

@@ -11,11 +11,11 @@ from takifugu.errors import TakifuguError
 from takifugu.server.access_rules import API
 from takifugu.server.api import approval_routes, ledger_routes, release_routes
 from takifugu.server.api.approval_routes import NewDecision
-from takifugu.server.api.job_routes import new_task, run_as_job
-from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.api.job_routes import run_task
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.api.responses import Paging
-from takifugu.server.pages.page_rendering import document_of, moved, sentence, shown, trouble_of, up
+from takifugu.server.pages.page_rendering import document_of, moved, refused, sentence, shown, up
 from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
@@ -50,19 +50,22 @@ async def releases_page(request: Request) -> Response:
         await release_routes.releases(request, Paging(limit=PAGE_ITEMS, cursor=cursor), dataset)
     )
     filters = {"dataset": dataset} if dataset else {}
-    following = {**filters, "cursor": listed["next"]} if listed["next"] else None
     return await shown(
         *(request, "releases.html", "/releases"),
         releases=[{**release, "loss": loss_words(release["loss"])} for release in listed["items"]],
         dataset=dataset,
         running=query.get("running") == "yes",
-        first=_address(filters) if cursor else None,
-        after=_address(following) if following else None,
+        **_neighbours("/releases", filters, cursor, listed["next"]),
     )
 
 
-def _address(query: Mapping[str, str]) -> str:
-    return f"/releases?{urlencode(query)}" if query else "/releases"
+def _neighbours(
+    path: str, filters: Mapping[str, str], cursor: str | None, following: str | None
+) -> dict[str, Any]:
+    """Where the first page of a list is, unless this is it, and the next one."""
+    first = f"{path}?{urlencode(filters)}" if filters else path
+    after = f"{path}?{urlencode({**filters, 'cursor': following})}" if following else None
+    return {"first": first if cursor else None, "after": after}
 
 
 def loss_words(loss: Mapping[str, Any]) -> str:
@@ -87,8 +90,8 @@ async def release_page(request: Request, charge: str) -> Response:
     except Problem:
         known = document_of(await release_routes.release(request, number))
         return await shown(request, "release_unkept.html", "/releases", release=known)
-    task = new_task(request, "result-words", None, document=dict(stored.document))
-    words = document_of(await run_as_job(request, task))
+    document = dict(stored.document)
+    words = document_of(await run_task(request, "result-words", None, document=document))
     result = result_view(stored.document, words)
     return await shown(request, "release.html", "/releases", charge=number, result=result)
 
@@ -165,7 +168,7 @@ async def withdraw_form(http: Request, request: str) -> Response:
 async def _show_approvals(http: Request, error: Exception | None = None) -> Response:
     actor, query = actor_of(http), http.query_params
     cursor = query.get("cursor") or None
-    problem = None if error is None else problem_of(error, actor.role)
+    status, trouble = refused(http, error)
     paging = Paging(limit=200, cursor=None)
     pending = document_of(await approval_routes.list_approvals(http, paging, "pending"))["items"][
         ::-1
@@ -181,17 +184,16 @@ async def _show_approvals(http: Request, error: Exception | None = None) -> Resp
         pending = [document_of(answer) for answer in await asyncio.gather(*details)]
     return await shown(
         *(http, "approvals.html", "/approvals"),
-        status=200 if problem is None else problem["status"],
+        status=status,
         waiting=[_waiting(approval) for approval in pending[:MAX_SHOWN_REQUESTS]],
         decided=[
             _decided(approval) for approval in listed["items"] if approval["state"] != "pending"
         ],
         moving=bool(pending)
         or any(approval["state"] == "approved" for approval in listed["items"]),
-        trouble=trouble_of(problem),
+        trouble=trouble,
         done=DONE.get(query.get("done", "")),
-        first="/approvals" if cursor else None,
-        after=f"/approvals?cursor={listed['next']}" if listed["next"] else None,
+        **_neighbours("/approvals", {}, cursor, listed["next"]),
     )
 
 
@@ -247,7 +249,6 @@ async def _show_ledger(request: Request, verified: Mapping[str, Any] | None = No
         )
     )
     datasets = list(services_of(request).project().policy.datasets)
-    following = {**filters, "cursor": events["next"]} if events["next"] else None
     return await shown(
         *(request, "ledger.html", "/ledger"),
         trouble=None,
@@ -257,8 +258,7 @@ async def _show_ledger(request: Request, verified: Mapping[str, Any] | None = No
         kinds=KINDS,
         datasets=datasets,
         chosen=chosen,
-        first=f"/ledger?{urlencode(filters)}" if cursor else None,
-        after=f"/ledger?{urlencode(following)}" if following else None,
+        **_neighbours("/ledger", filters, cursor, events["next"]),
     )
 
 
@@ -286,33 +286,27 @@ async def reports_page(request: Request) -> Response:
     services = services_of(request)
     names = list(services.project().policy.datasets)
     signed = services.settings.signing_key is not None
-    reports = [_report("All datasets", "What was released of every dataset.", (), signed)]
+    reports = [_report("All datasets", "What was released of every dataset.", "", signed)]
     if len(names) > 1:
         reports += [
-            _report(name, f"What was released of “{name}” alone.", (name,), signed)
-            for name in names
+            _report(name, f"What was released of “{name}” alone.", name, signed) for name in names
         ]
     return await shown(
         request, "reports.html", "/reports", reports=reports, signed=signed, trouble=None
     )
 
 
-def _report(title: str, words: str, datasets: tuple[str, ...], signed: bool) -> dict[str, Any]:
-    chosen = [("dataset", name) for name in datasets]
-
-    def file(text: str, name: str, download: bool = True) -> dict[str, Any]:
-        query = urlencode([*chosen, *([("download", "true")] if download else [])])
-        address = f"{API}/reports/{name}" + (f"?{query}" if query else "")
-        return {"title": text, "href": address, "download": name if download else None}
-
-    files = [
-        file("View", "report.html", download=False),
-        file("HTML", "report.html"),
-        file("PDF", "report.pdf"),
-    ]
+def _report(title: str, words: str, dataset: str, signed: bool) -> dict[str, Any]:
+    files = [("View", "report.html"), ("HTML", "report.html"), ("PDF", "report.pdf")]
     if signed:
-        files += [
-            file("Signature of the HTML", "report.html.sig"),
-            file("Signature of the PDF", "report.pdf.sig"),
-        ]
-    return {"title": title, "words": words, "files": files}
+        files.append(("Signature of the HTML", "report.html.sig"))
+        files.append(("Signature of the PDF", "report.pdf.sig"))
+
+    def link(text: str, name: str) -> dict[str, Any]:
+        query = {"dataset": dataset} if dataset else {}
+        if text != "View":
+            query["download"] = "true"
+        address = f"{API}/reports/{name}" + (f"?{urlencode(query)}" if query else "")
+        return {"title": text, "href": address, "download": None if text == "View" else name}
+
+    return {"title": title, "words": words, "files": [link(*file) for file in files]}

@@ -1,5 +1,6 @@
 """Signing in and out, and the tokens of everybody, for owners."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,20 +12,19 @@ from pydantic import ValidationError
 from takifugu.errors import TakifuguError
 from takifugu.server.access.authentication import keep_session, sign_in, sign_out
 from takifugu.server.access.headers import AccessRefused
-from takifugu.server.api import token_routes as api
-from takifugu.server.api.problems import Problem, problem_of
+from takifugu.server.api import owner_routes as api
+from takifugu.server.api.problems import Problem
 from takifugu.server.api.requests import form_fields, validated
-from takifugu.server.api.responses import MAX_PAGE_ITEMS, Paging
 from takifugu.server.pages.page_rendering import (
     STORED_BY_NOBODY,
     document_of,
     moved,
     page,
+    refused,
     sentence,
     shown,
-    trouble_of,
 )
-from takifugu.server.services import actor_of
+from takifugu.server.services import actor_of, services_of
 
 router = APIRouter(include_in_schema=False)
 WRONG = {401: "That token is not valid", 403: "That token is not for pages", 429: "Too often"}
@@ -140,27 +140,17 @@ async def _show(
     error: Exception | None = None,
     done: str | None = None,
 ) -> Response:
-    actor = actor_of(request)
-    problem = None if error is None else problem_of(error, actor.role)
+    actor, state = actor_of(request), services_of(request).state
+    records = await asyncio.to_thread(state.tokens)
+    newest_first = [record.document(state.now()) for record in reversed(records)]
+    status, trouble = refused(request, error)
     return await shown(
         *(request, "tokens.html", "/tokens"),
-        status=200 if problem is None else problem["status"],
-        tokens=[{**token, "mine": token["id"] == actor.token} for token in await _all(request)],
+        status=status,
+        tokens=[{**token, "mine": token["id"] == actor.token} for token in newest_first],
         made=made,
         given=given,
-        trouble=trouble_of(problem),
+        trouble=trouble,
         done=done,
         roles=ROLES,
     )
-
-
-async def _all(request: Request) -> list[dict[str, Any]]:
-    """Every token, the newest first: there is one for each person."""
-    records: list[dict[str, Any]] = []
-    cursor: str | None = None
-    while True:
-        page = document_of(await api.tokens(request, Paging(limit=MAX_PAGE_ITEMS, cursor=cursor)))
-        records += page["items"]
-        cursor = page["next"]
-        if cursor is None:
-            return records[::-1]

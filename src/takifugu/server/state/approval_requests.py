@@ -325,17 +325,12 @@ def _text(document: Mapping[str, Any], field: str) -> str:
 
 
 def _values(approval: Approval) -> dict[str, Any]:
-    request = approval.request
-    return {
-        **{name: getattr(request, name) for name in _FIELDS},
-        **{name: getattr(approval, name) for name in _STORED_AS_IS},
-        "asked_under": request.key,
-        "options": _options(request),
-        "plan": _text(request.plan, "plan"),
-        "asked": stamp(approval.asked),
-        "decided": None if approval.decided is None else stamp(approval.decided),
-        "problem": None if approval.problem is None else _text(approval.problem, "problem"),
-    }
+    values = {**vars(approval.request), **vars(approval), "asked_under": approval.request.key}
+    for name in ("options", "plan", "problem"):
+        values[name] = None if values[name] is None else _text(values[name], name)
+    for name in ("asked", "decided"):
+        values[name] = None if values[name] is None else stamp(values[name])
+    return values
 
 
 def _approval(row: Any) -> Approval:

@@ -7,7 +7,7 @@ at once: what one of them revokes, none of the others accepts.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,22 +163,14 @@ class WitnessedHead:
 
 
 @dataclass(frozen=True)
-class ForgottenHead:
-    """A head that an owner had this server forget.
+class ForgottenHead(WitnessedHead):
+    """A head that an owner had this server forget, ``at`` a time.
 
     Attributes:
-        ledger: The ledger's own name.
-        event: The event that was recorded last.
-        owner: The name of the token that had recorded it.
         by: Who had it forgotten.
-        at: When.
     """
 
-    ledger: str
-    event: Anchor
-    owner: str
     by: str
-    at: datetime
 
 
 class WitnessTable(StateStore):
@@ -241,26 +233,18 @@ class WitnessTable(StateStore):
                     field="ledger",
                     reason="unknown",
                 )
-            known, at = _head(row), self.now()
+            head = replace(_head(row), at=self.now())
             values = {"ledger": ledger, "seq": row.seq, "hash": row.hash, "owner": row.owner}
-            number = _LAST.one(connection, {}).last + 1
-            _FORGET.run(connection, values | {"id": number, "forgotten_by": by, "at": stamp(at)})
+            values |= {"id": _LAST.one(connection, {}).last + 1, "at": stamp(head.at)}
+            _FORGET.run(connection, values | {"forgotten_by": by})
             _DROP.run(connection, {"whose": ledger})
-        return ForgottenHead(ledger, known.event, known.owner, by, moment_of(stamp(at)))
+        return ForgottenHead(**vars(head), by=by)
 
     def forgotten_heads(self) -> list[ForgottenHead]:
         """Every head that was forgotten, in order."""
         with self._store.unguarded() as connection:
-            return [
-                ForgottenHead(
-                    row.ledger,
-                    Anchor(row.seq, row.hash),
-                    row.owner,
-                    row.forgotten_by,
-                    moment_of(row.at),
-                )
-                for row in _GONE.all(connection, {})
-            ]
+            rows = _GONE.all(connection, {})
+        return [ForgottenHead(**vars(_head(row)), by=row.forgotten_by) for row in rows]
 
     def witnessed_heads(self) -> list[WitnessedHead]:
         """Every ledger whose head is recorded here."""

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from takifugu.declarations import Amount, Category, InvalidQuery
 from takifugu.declarations.columns import NO_ORDER
-from takifugu.errors import InvalidMechanism, NoBudget, UnsoundRequest
+from takifugu.errors import InvalidMechanism, NoBudget
 from takifugu.project.budgets import standing_of
 from takifugu.project.opened_dataset import OpenedDataset
 from takifugu.reports.plot_files import as_written, standalone_svg
 from takifugu.reports.spending_figure import BudgetEvent, spending_figure
 from takifugu.server.api.problems import Problem, find_policy, json_bytes
-from takifugu.server.approvals import AskedRelease, release_or_ask
+from takifugu.server.approvals import release_or_ask
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
@@ -67,7 +67,7 @@ def describe(host: WorkerHost, asked: Task) -> dict[str, Any]:
         "rows": rows,
         "rows_of_an_entity": longest,
         "entities": entities,
-        "released_from": start.isoformat() if isinstance(start, datetime) else start,
+        "released_from": _moment(start),
         "about": list(session.columns),
         "protected": [_protected(column) for column in declaration.protected],
         "public": [
@@ -86,9 +86,13 @@ def _order(engine: Engine) -> dict[str, Any]:
         "column": order.column,
         "kind": order.kind,
         "zone": order.zone,
-        "first": first.isoformat() if isinstance(first, datetime) else first,
-        "last": last.isoformat() if isinstance(last, datetime) else last,
+        "first": _moment(first),
+        "last": _moment(last),
     }
+
+
+def _moment(place: Any) -> Any:
+    return place.isoformat() if isinstance(place, datetime) else place
 
 
 def _protected(column: Category | Amount) -> dict[str, Any]:
@@ -154,8 +158,8 @@ def budget(host: WorkerHost, asked: Task) -> dict[str, Any]:
     return {
         "dataset": name,
         "budgets": [
-            position.document(instants=instants)
-            for position in sorted(standings, key=lambda b: b.analyst or "")
+            standing.document(instants=instants)
+            for standing in sorted(standings, key=lambda each: each.analyst or "")
         ],
     }
 
@@ -208,18 +212,10 @@ def release(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """
     if asked.actor.role != "analyst":
         raise Problem(403, "forbidden", "only analysts release; owners and auditors do not ask")
-    if asked.key is None:
-        raise UnsoundRequest("a release needs a key that names the request", field="key")
     session = session_of(host, asked)
     session.release_in_steps(host.time_step)
-    wanted = AskedRelease(
-        dataset=str(asked.dataset),
-        analyst=asked.actor.name,
-        key=asked.key,
-        options=dict(asked.options),
-    )
     return release_or_ask(
-        *(host.state(), session, wanted),
+        *(host.state(), session, asked),
         lambda: planned_query(host, session, asked),
         plan_to_document,
     )
@@ -250,42 +246,31 @@ def result_words(_: WorkerHost, asked: Task) -> dict[str, Any]:
     return {"title": result.title, "facts": result.facts()}
 
 
-def _events(whole: dict[str, Any], opened: Any) -> list[BudgetEvent]:
-    """Charges and the budgets that were set between them, in order."""
+def _events(whole: dict[str, Any], opened: OpenedDataset) -> list[BudgetEvent]:
+    """Charges and the budgets that were set between them, in order; older budgets are left out."""
+    charged = [
+        (change["seq"], datetime.fromisoformat(change["at"]), change["spent"], True)
+        for change in whole["history"]
+    ]
     set_at = [
-        (event.seq, event.at, float(Fraction(event.body["epsilon"])))
+        (event.seq, event.at, float(Fraction(event.body["epsilon"])), False)
         for event in opened.ledger.events(kind="budget", dataset=opened.name)
         if event.body.get("analyst") is None
     ]
-    charged = [
-        (change["seq"], datetime.fromisoformat(change["at"]), change["spent"])
-        for change in whole["history"]
-    ]
     first = charged[0][0] if charged else 0
-    before = [
-        change for change in set_at if change[0] < first
-    ]  # older ones are left out with their charges
-    budgets = [*before[-1:], *(change for change in set_at if change[0] >= first)]
-    known: float | None = None
+    begun = max((change for change in set_at if change[0] < first), default=None)
+    shown = [change for change in set_at if change[0] >= first or change == begun]
+    budget: float | None = None
     spent, events = 0.0, []
-    for seq, at, amount, is_charge in sorted(
-        [(*change, True) for change in charged] + [(*change, False) for change in budgets]
-    ):
-        if is_charge:
-            spent = amount
-        else:
-            known = amount
-        events.append(BudgetEvent(seq, at, spent, known, released=is_charge))
+    for seq, at, amount, is_charge in sorted([*charged, *shown]):
+        spent, budget = (amount, budget) if is_charge else (spent, amount)
+        events.append(BudgetEvent(seq, at, spent, budget, released=is_charge))
     return events
-
-
-def _metadata(result: "Result", name: str) -> bytes:
-    return json_bytes(csv_metadata(result, name))
 
 
 FILES: dict[str, Callable[["Result", str], bytes]] = {
     "csv": lambda result, _: WRITERS[".csv"](result),
-    "csv-metadata": _metadata,
+    "csv-metadata": lambda result, name: json_bytes(csv_metadata(result, name)),
     "parquet": lambda result, _: WRITERS[".parquet"](result),
     "arrow": lambda result, _: arrow_stream(result),
     "xlsx": lambda result, _: WRITERS[".xlsx"](result),

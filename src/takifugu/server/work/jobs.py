@@ -7,7 +7,7 @@ with the same key finds it there.
 
 import asyncio
 import secrets
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -117,9 +117,9 @@ class Job:
             )
             self.state = "done"
         except WorkCancelled as error:
-            self.state, self.problem = "cancelled", error.problem
+            self.state, self.problem = "cancelled", error.document()
         except WorkFailed as error:
-            self.state, self.problem = "failed", error.problem
+            self.state, self.problem = "failed", error.document()
         except BaseException:
             self.state = "failed"
             self.problem = Problem(
@@ -134,11 +134,6 @@ class Job:
     def _begun(self) -> None:
         self.state = "running"
 
-    def forget_options(self) -> None:
-        """Let go of what was to be done: it may hold a whole document."""
-        if self.task.key is None:
-            self.task = replace(self.task, options={})
-
 
 class JobBoard:
     """The jobs of a server, in one event loop."""
@@ -146,10 +141,8 @@ class JobBoard:
     def __init__(self, pool: WorkPool) -> None:
         self._pool = pool
         self._jobs = dict[str, Job]()
-        self._by_key = dict[tuple[str, str, str], Job]()
         self._running = set[asyncio.Task[None]]()
         self._past = deque[Job]()  # those that have ended, in the order of their ends
-        self._open = Counter[str]()  # by person, how many have not
 
     def start(self, actor: Actor, task: Task) -> Job:
         """Begin a job; the one that runs already, if it is the same request with the same key.
@@ -159,35 +152,31 @@ class JobBoard:
                 409), or too many requests of theirs are (429).
         """
         self._forget()
-        known = None if task.key is None else self._by_key.get((actor.name, task.name, task.key))
-        if known is not None and not known.ended:
+        theirs = [
+            job for job in self._jobs.values() if not job.ended and job.actor.name == actor.name
+        ]
+        for known in theirs:
+            if task.key is None or (known.task.name, known.task.key) != (task.name, task.key):
+                continue
             if known.task.dataset == task.dataset and known.task.options == task.options:
                 return known
             raise WorkFailed(
-                Problem(
-                    *(409, "LedgerConflict"),
-                    "another request with this idempotency key is running; use a new key for"
-                    " another request",
-                    title="The key is in use",
-                    field="Idempotency-Key",
-                    reason="key",
-                ).document()
+                *(409, "LedgerConflict"),
+                "another request with this idempotency key is running; use a new key for another"
+                " request",
+                title="The key is in use",
+                field="Idempotency-Key",
+                reason="key",
             )
-        theirs = self._open[actor.name]
-        if theirs >= MAX_OPEN_JOBS:
+        if len(theirs) >= MAX_OPEN_JOBS:
             raise WorkFailed(
-                Problem(
-                    *(429, "TooManyJobs"),
-                    f"{theirs} requests of {actor.name} have not ended yet; wait for one of them",
-                    title="Too many requests at once",
-                    reason="jobs",
-                ).document()
+                *(429, "TooManyJobs"),
+                f"{len(theirs)} requests of {actor.name} have not ended yet; wait for one of them",
+                title="Too many requests at once",
+                reason="jobs",
             )
         job = Job(actor, task)
         self._jobs[job.id] = job
-        if task.key is not None:
-            self._by_key[actor.name, task.name, task.key] = job
-        self._open[actor.name] += 1
         running = asyncio.ensure_future(self._run(job))
         self._running.add(running)
         running.add_done_callback(self._finished)
@@ -197,14 +186,11 @@ class JobBoard:
         try:
             await job.run(self._pool)
         finally:
-            job.forget_options()
+            job.task = replace(job.task, options={})  # which may hold a whole document
             self._past.append(job)
             theirs = [past for past in self._past if past.actor.name == job.actor.name]
             for past in theirs[:-MAX_ENDED_JOBS_EACH]:
                 self.drop(past)
-            self._open[job.actor.name] -= 1
-            if not self._open[job.actor.name]:
-                del self._open[job.actor.name]
 
     def _finished(self, running: "asyncio.Task[None]") -> None:
         self._running.discard(running)
@@ -250,7 +236,3 @@ class JobBoard:
             return
         with suppress(ValueError):  # it is just ending
             self._past.remove(job)
-        if job.task.key is not None:
-            identity = job.actor.name, job.task.name, job.task.key
-            if self._by_key.get(identity) is job:
-                del self._by_key[identity]

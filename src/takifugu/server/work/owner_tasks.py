@@ -1,29 +1,43 @@
-"""Tasks of owners and auditors that a worker does: what opens tables, fits, verifies or renders."""
+"""Tasks of owners and auditors that a worker does: what opens tables, fits, verifies or renders.
+
+The functions of a project below act as its `actor`, the owner: what they write in the ledger names
+them.
+"""
 
 import base64
 import hashlib
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
 
 from takifugu._core.atomic import write_whole
 from takifugu._core.keys import state_folder
-from takifugu.errors import InvalidFile, Malformed, TakifuguError
+from takifugu.errors import InvalidFile, LedgerConflict, Malformed, TakifuguError
 from takifugu.fitting.fit_options import FitRequest, refuse_other_unit
 from takifugu.ledger.event_documents import verification_document
+from takifugu.ledger.events.decisions import decimal_up
 from takifugu.project import Project
-from takifugu.project.owner_changes import fit_facts
+from takifugu.project.owner_changes import (
+    CellChange,
+    PolicyChange,
+    change_facts,
+    change_lines,
+    declaration_facts,
+    fit_facts,
+    policy_facts,
+)
 from takifugu.project.policy import InvalidProject
 from takifugu.reports.html_page import Page
 from takifugu.reports.report_signature import SUFFIX
 from takifugu.server.api.problems import Problem, problem_of
-from takifugu.server.work import owner_decisions
 from takifugu.server.work.dataset_tasks import planned_query, session_of
 from takifugu.server.work.tasks import Task, task
 from takifugu.server.work.worker_host import WorkerHost
 from takifugu.session.plan_documents import plan_to_document
+from takifugu.visible import visible
 
 Progress = Callable[[str], None]
 KINDS = {"report.html": "text/html; charset=utf-8", "report.pdf": "application/pdf"}
@@ -31,6 +45,218 @@ SIGNATURE = "text/plain; charset=utf-8"
 MAX_KEPT_PDFS = 32
 _STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 TAKEN = ("taken", "exists", "same-rows", "changed-meanwhile")  # reasons: true at another time
+
+
+def inside(folder: Path, given: str, field: str, *, suffixes: tuple[str, ...]) -> Path:
+    """The file that ``given`` names from ``folder``; it lies in it, links resolved.
+
+    Args:
+        folder: The folder of the project.
+        given: A relative path with ``/``.
+        field: What it was given as, for the error.
+        suffixes: How its name may end.
+    """
+    refusal = InvalidProject(
+        field,
+        given=f"is {visible(given):.120}",
+        needed="be a file inside the folder of the project, by its path from there, whose name"
+        f" ends in {' or '.join(suffixes)}",
+        reason="outside",
+    )
+    path = PurePosixPath(given)
+    odd = not given or "\\" in given or any(not char.isprintable() for char in given)
+    if odd or path.is_absolute() or ".." in path.parts or path.suffix.lower() not in suffixes:
+        raise refusal
+    try:
+        home = folder.resolve(strict=True)
+        file = (home / path).resolve(strict=True)
+        regular = stat.S_ISREG(file.stat().st_mode)
+    except (OSError, RuntimeError, ValueError):  # missing, a loop of links, a name too long
+        raise refusal from None
+    if not regular or not file.is_relative_to(home) or file.suffix.lower() not in suffixes:
+        raise refusal
+    return file
+
+
+def policy_document(project: Project, dataset: str) -> dict[str, Any]:
+    """The policy of a dataset with the files that it names: for its owner."""
+    policy = project.dataset(dataset)
+    facts = declaration_facts(project.load(dataset).declaration)
+    document = facts | {
+        "dataset": dataset,
+        "project": str(project.file),
+        "declaration": policy.declaration,
+        "release_fitted_rows": policy.release_fitted_rows,
+        "priors": [],
+    }
+    if not policy.priors:
+        return document | {"needs_acceptance": False}
+    return (
+        document
+        | policy_facts(project, dataset)
+        | {"needs_acceptance": project.needs_acceptance(dataset)}
+    )
+
+
+def add_dataset(project: Project, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Enter a dataset whose declaration, and priors if any, lie in the folder of the project.
+
+    What does not fit its data is refused, and nothing that is there is replaced.
+    """
+    project.refuse_taken_name(name)
+    folder = project.folder
+    declaration = inside(folder, given["declaration"], "declaration", suffixes=(".toml",))
+    priors = [
+        inside(folder, prior, "priors", suffixes=(".json", ".bif"))
+        for prior in given.get("priors") or ()
+    ]
+    from takifugu.tables import check, open_engine
+
+    with open_engine(declaration) as engine:
+        facts = check(engine)
+        project.add_dataset(
+            name,
+            declaration,
+            about=given.get("about"),
+            priors=priors,
+            over=given.get("over"),
+            household=given.get("household"),
+            member=given.get("member"),
+            pairs=_pairs(given.get("pairs")),
+            entries=given.get("entries"),
+            within=given.get("secrets_within"),
+            uncertainty=given.get("uncertainty") or 0.0,
+            analysts=tuple(given.get("analysts") or ()),
+            engine=engine,
+        )
+    return {
+        "dataset": name,
+        "rows": facts.rows,
+        "entities": facts.entities,
+        "longest": facts.longest,
+        "first": _place(facts.first),
+        "last": _place(facts.last),
+        "keys": dict(facts.keys),
+    }
+
+
+def _place(bound: object) -> Any:
+    return bound if bound is None or isinstance(bound, str | int | float) else str(bound)
+
+
+def _pairs(pairs: Any) -> Any:
+    """Secret pairs, or these by column: a side is a value or several."""
+    if isinstance(pairs, Mapping):
+        return {column: _pairs(changed) for column, changed in pairs.items()}
+    return None if pairs is None else tuple((_side(left), _side(right)) for left, right in pairs)
+
+
+def _side(side: Any) -> tuple[Any, ...]:
+    return tuple(side) if isinstance(side, list | tuple) else (side,)
+
+
+# --- a policy or a declaration that changed ---
+
+
+def review_change(project: Project, dataset: str) -> dict[str, Any]:
+    """What waits for the owner: another policy, or cells that are not what they were.
+
+    Keys: ``policy`` and ``declaration``, each with ``needed``, what is spent before and after, the
+    same in words, and ``shown``: what an acceptance must name, so that what was read is what is
+    accepted.
+    """
+    policy, _ = _policy_change(project, dataset)
+    declaration, _ = _declaration_change(project, dataset)
+    return {"dataset": dataset, "policy": policy, "declaration": declaration}
+
+
+def _policy_change(project: Project, dataset: str) -> tuple[dict[str, Any], PolicyChange]:
+    change = project.change(dataset)
+    facts = change_facts(dataset, project.dataset(dataset).uncertainty, change)
+    names = ("prior", "secrets", "uncertainty", "budget", "delta")
+    amounts = ("spent_before", "spent_after", "analysts")
+    shown = {
+        "needed": change.needed,
+        **{name: facts[name] for name in (*names, *amounts)},
+        "words": [line.strip() for line in change_lines(dataset, change, facts)],
+    }
+    return shown | {"shown": _mark(dataset, shown, change.rules, str(change.seen))}, change
+
+
+def _declaration_change(project: Project, dataset: str) -> tuple[dict[str, Any], CellChange]:
+    cells = project.pending(dataset)
+    shown = {
+        "needed": cells.charged and (bool(cells.changes) or not cells.recorded),
+        "changes": list(cells.changes),
+        "spent_before": decimal_up(cells.before),
+        "spent_after": decimal_up(cells.after),
+    }
+    return shown | {"shown": _mark(dataset, shown, cells.cells.text)}, cells
+
+
+def _mark(*shown: Any) -> str:
+    return hashlib.sha256(repr(shown).encode()).hexdigest()
+
+
+def accept_change(
+    project: Project,
+    dataset: str,
+    accept: Literal["policy", "declaration"],
+    shown: str,
+    *,
+    unchanged: bool = False,
+) -> dict[str, Any]:
+    """Accept what `review_change` showed, if it still is that: an event of the ledger.
+
+    Args:
+        project: The project, acting as its owner.
+        dataset: Whose change.
+        accept: "policy" for priors, secrets and rules; "declaration" for cells.
+        shown: The mark of what was shown.
+        unchanged: For a declaration: the owner states that it is the one used before.
+    """
+    if accept == "policy":
+        if unchanged:
+            raise InvalidProject(
+                "unchanged",
+                given="comes with a policy",
+                needed="go with a declaration only",
+                reason="superfluous",
+            )
+        document, change = _policy_change(project, dataset)
+        _refuse_unseen(dataset, accept, document, shown)
+        event = project.accept_prior(dataset, change)
+    else:
+        document, cells = _declaration_change(project, dataset)
+        _refuse_unseen(dataset, accept, document, shown)
+        event = project.accept(cells, unchanged=unchanged)
+    return {
+        "dataset": dataset,
+        "accepted": accept,
+        "event": event.seq,
+        "actor": event.body["actor"],
+        "spent_before": document["spent_before"],
+        "spent_after": document["spent_after"],
+    }
+
+
+def _refuse_unseen(dataset: str, accept: str, document: Mapping[str, Any], shown: str) -> None:
+    if document["shown"] != shown:
+        raise LedgerConflict(
+            f"the {accept} of dataset {dataset!r} is not what was shown: something changed"
+            " meanwhile. Nothing was accepted; look again",
+            reason="review",
+            dataset=dataset,
+        )
+    if not document["needed"]:
+        raise LedgerConflict(
+            f"the {accept} of dataset {dataset!r} is in force; there is nothing to accept",
+            reason="nothing",
+            dataset=dataset,
+        )
+
+
+# --- priors and reports ---
 
 
 def fit_prior_of(
@@ -197,32 +423,30 @@ def _as_given(asked: Task) -> Iterator[None]:
 @task("policy")
 def policy(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """The policy of a dataset with its files."""
-    return owner_decisions.policy_document(_project(host, asked), _dataset(asked))
+    return policy_document(_project(host, asked), _dataset(asked))
 
 
 @task("policy-change")
 def policy_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """What waits for the owner to accept it."""
     host.say("translating what was spent")
-    return owner_decisions.review_change(_project(host, asked), _dataset(asked))
+    return review_change(_project(host, asked), _dataset(asked))
 
 
 @task("accept-change")
-def accept_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
+def _accept_change(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Accept what was shown: options ``accept``, ``shown`` and ``unchanged``."""
     host.say("translating what was spent")
-    return owner_decisions.accept_change(
-        _project(host, asked), _dataset(asked), **dict(asked.options)
-    )
+    return accept_change(_project(host, asked), _dataset(asked), **dict(asked.options))
 
 
 @task("add-dataset")
-def add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
+def _add_dataset(host: WorkerHost, asked: Task) -> dict[str, Any]:
     """Enter a dataset: option ``given``, with its ``name``, ``declaration`` and the rest."""
     host.say("checking the data")
     given = asked.options["given"]
     with _as_given(asked):
-        return owner_decisions.add_dataset(_project(host, asked), given["name"], given)
+        return add_dataset(_project(host, asked), given["name"], given)
 
 
 @task("fit-prior")

@@ -39,7 +39,7 @@ from takifugu.server.work.tasks import (
     WorkTimedOut,
 )
 from takifugu.server.work.worker_process import Progress, WorkerGone, WorkerProcess
-from takifugu.session.releases import until_step
+from takifugu.session.time_steps import until_step
 
 CANCEL_GRACE = 0.5  # seconds that a cancelled task may still run
 UNABLE_SECONDS = 30.0  # seconds for which a server that could start no worker is not ready
@@ -192,7 +192,7 @@ class WorkPool:
         finally:
             self._free(worker)
         if kind == "problem":
-            raise WorkFailed(content)
+            raise WorkFailed.from_document(content)
         return EncodedJson(content) if item.task.encoded else content
 
     async def _let_end(
@@ -318,7 +318,7 @@ class WorkPool:
         if not await worker.ended(5):
             worker.kill()
             await worker.ended(5)
-        worker.printed.close()
+        await worker.close_output()
 
     def _later(self, work: Any) -> None:
         started = asyncio.ensure_future(work)

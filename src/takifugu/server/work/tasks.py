@@ -1,17 +1,27 @@
-"""Tasks: what workers do, by name.
+"""Tasks: what workers do, by name; and the messages between the server and a worker.
 
 A function that does one is registered by `task`, in a module that `TASK_MODULES` names; only
 workers import these modules. It is given the worker and the task, and returns plain values: what
 JSON knows, and bytes.
+
+A message is pickled, with its length before it, since that keeps bytes, tuples and every float as
+they are and is fast; but only values of Python's own plain types are written, and nothing else is
+read: a pickle that names a class or a function is refused before it is looked up. So reading a
+message runs no code and imports nothing, whatever it holds. The pipe is a pair of sockets without a
+name: the server made it, and no process but its own worker has the other end.
 """
 
+import asyncio
+import io
 import json
+import pickle
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from takifugu.server.access_rules import Actor
-from takifugu.server.api.problems import Problem, WorkFailed
+from takifugu.server.api.problems import WorkFailed
 
 if TYPE_CHECKING:
     from takifugu.server.work.worker_host import WorkerHost
@@ -105,37 +115,96 @@ class WorkerLost(WorkFailed):
         detail = "the process that worked on this ended before it was done; ask again"
         if task.key is not None:
             detail = f"{detail} with the same idempotency key: {SPENT}"
-        super().__init__(
-            Problem(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost").document()
-        )
+        super().__init__(503, "WorkerLost", detail, title="Worker lost", reason="worker-lost")
 
 
 class WorkTimedOut(WorkFailed):
     """A task ran for longer than a task may, or its plan took more processor time than one may."""
 
     def __init__(self, task: Task, seconds: float, *, planning: bool = False) -> None:
-        detail = f"it took longer than {seconds:g} s and was ended"
+        detail, reason = f"it took longer than {seconds:g} s and was ended", "work-time"
         if planning:
+            reason = "plan-time"
             detail = (
                 f"its plan took more than {seconds:g} s of processor time and was ended; ask for"
                 " fewer groups, labels or places, or give a smaller `reference` or none; or have"
                 " the owner raise `plan_time` in [server]"
             )
-        reason = "plan-time" if planning else "work-time"
         detail += beside(task)
-        super().__init__(
-            Problem(503, "WorkTimedOut", detail, title="Took too long", reason=reason).document()
-        )
+        super().__init__(503, "WorkTimedOut", detail, title="Took too long", reason=reason)
 
 
 class WorkCancelled(WorkFailed):
     """A task was cancelled by the one who asked for it, or because the server stops."""
 
     def __init__(self, task: Task, why: str = "it was cancelled") -> None:
-        super().__init__(
-            Problem(
-                *(409, "WorkCancelled", f"{why}{beside(task)}"),
-                title="Cancelled",
-                reason="cancelled",
-            ).document()
-        )
+        detail = f"{why}{beside(task)}"
+        super().__init__(409, "WorkCancelled", detail, title="Cancelled", reason="cancelled")
+
+
+# --- messages ---
+
+HEAD = struct.Struct("!Q")
+MAX_MESSAGE_BYTES = 2**30  # bytes of one message: a larger one is a mistake
+
+
+class NotPlain(TypeError):
+    """A message holds something else than plain values."""
+
+
+class _Writer(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        """Refuse whatever is not one of the plain types, which never come here."""
+        raise NotPlain(f"a message has a {type(value).__name__}; it must hold plain values only")
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse every class and function."""
+        raise NotPlain(f"a message names {module}.{name}; it must hold plain values only")
+
+
+def packed(message: Any) -> bytes:
+    """A message as it is sent.
+
+    >>> unpacked(packed({"rows": [(1, 0.1, None)], "file": b"..."})[HEAD.size :])
+    {'rows': [(1, 0.1, None)], 'file': b'...'}
+    """
+    content = io.BytesIO()
+    content.write(bytes(HEAD.size))
+    _Writer(content, protocol=5).dump(message)
+    size = content.tell() - HEAD.size
+    if size > MAX_MESSAGE_BYTES:
+        raise NotPlain(f"a message has {size} bytes; at most {MAX_MESSAGE_BYTES} are sent")
+    content.seek(0)
+    content.write(HEAD.pack(size))
+    return content.getvalue()
+
+
+def unpacked(content: bytes) -> Any:
+    """The message that was sent; `NotPlain` if it holds anything but plain values."""
+    return _Reader(io.BytesIO(content)).load()
+
+
+def _size(head: bytes) -> int:
+    (size,) = HEAD.unpack(head)
+    if size > MAX_MESSAGE_BYTES:
+        raise NotPlain(f"a message has {size} bytes; at most {MAX_MESSAGE_BYTES} are read")
+    return int(size)
+
+
+def receive(pipe: BinaryIO) -> Any:
+    """The next message, in a worker; `EOFError` if the server is gone."""
+    head = pipe.read(HEAD.size)
+    if len(head) < HEAD.size:
+        raise EOFError
+    size = _size(head)
+    content = pipe.read(size)
+    if len(content) < size:
+        raise EOFError
+    return unpacked(content)
+
+
+async def receive_async(pipe: asyncio.StreamReader) -> Any:
+    """The next message, in the server; `EOFError` if the worker is gone."""
+    return unpacked(await pipe.readexactly(_size(await pipe.readexactly(HEAD.size))))

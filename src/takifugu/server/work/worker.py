@@ -24,8 +24,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from takifugu.server.operation.server_log import places_of, report_errors
-from takifugu.server.work import plain_messages
-from takifugu.server.work.tasks import TASKS, Task
+from takifugu.server.work.tasks import TASKS, Task, packed, receive
 from takifugu.server.work.worker_host import WorkerHost
 
 PR_SET_PDEATHSIG = 1
@@ -42,7 +41,7 @@ class _Pipe:
         self.incoming = end.makefile("rb")
 
     def send(self, kind: str, content: Any) -> None:
-        self.send_packed(plain_messages.packed((kind, content)))
+        self.send_packed(packed((kind, content)))
 
     def send_packed(self, message: bytes) -> None:
         with self._lock:
@@ -116,7 +115,7 @@ def _done(host: WorkerHost, task: Task) -> bytes:
 
 def _ended(host: WorkerHost, kind: str, content: Any) -> bytes:
     facts = {"content": content, "open": host.datasets()}
-    return plain_messages.packed((kind, facts))
+    return packed((kind, facts))
 
 
 def serve(pipe: _Pipe, project_file: Path, time_step: float, plan_time: float) -> None:
@@ -126,7 +125,7 @@ def serve(pipe: _Pipe, project_file: Path, time_step: float, plan_time: float) -
     pipe.send("ready", os.getpid())
     with contextlib.suppress(EOFError, OSError):  # the server is gone
         while True:
-            message = plain_messages.receive(pipe.incoming)
+            message = receive(pipe.incoming)
             pipe.send_packed(_done(host, Task.from_message(message)))
     host.close()
 
@@ -144,7 +143,7 @@ def main() -> NoReturn:
         logging.basicConfig(level=logging.INFO, handlers=[_ToServer(pipe)])
         report_errors("a worker ended", "a thread of a worker ended")
         try:
-            begin = plain_messages.receive(pipe.incoming)
+            begin = receive(pipe.incoming)
             for module in begin["modules"]:
                 importlib.import_module(module)
             seconds = (float(begin[name]) for name in ("time_step", "plan_time"))

@@ -11,49 +11,40 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, BinaryIO
 
 from takifugu.project.server_section import ServerSettings
-from takifugu.server.work import plain_messages
-from takifugu.server.work.plain_messages import NotPlain
-from takifugu.server.work.tasks import Task
+from takifugu.server.work.tasks import NotPlain, Task, packed, receive_async
 
 REPORT_SECONDS = 1.0  # seconds in which what is printed is told together
-READ_BYTES = 65_536
 
 log = logging.getLogger("takifugu.server.work")
 Progress = Callable[[str], None]
 
 
-class PrintedBytes:
-    """Reads what one worker prints, to be used in the event loop.
+class PrintedBytes(asyncio.Protocol):
+    """Counts what one worker prints, and tells how much it was and never what.
 
     Args:
-        handle: The end of a pipe that it is read from.
         worker: The number of the worker's process.
     """
 
-    def __init__(self, handle: int, worker: int) -> None:
-        self._handle: int | None = handle
+    def __init__(self, worker: int) -> None:
         self._worker, self._untold = worker, 0
         self._telling: asyncio.TimerHandle | None = None
-        os.set_blocking(handle, False)
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(handle, self._read)
+        self.ended = asyncio.Event()
 
-    def _read(self) -> None:
-        if self._handle is None:
-            return
-        try:
-            size = len(os.read(self._handle, READ_BYTES))
-        except BlockingIOError:
-            return
-        if not size:  # the process has ended, and all that it started
-            self.close()
-            return
-        self._untold += size
+    def data_received(self, data: bytes) -> None:
+        """Something was printed."""
+        self._untold += len(data)
         if self._telling is None:
-            self._telling = self._loop.call_later(REPORT_SECONDS, self._tell)
+            loop = asyncio.get_running_loop()
+            self._telling = loop.call_later(REPORT_SECONDS, self._tell)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - of asyncio
+        """The process has ended, and all that it started."""
+        self._tell()
+        self.ended.set()
 
     def _tell(self) -> None:
         if self._telling is not None:
@@ -62,20 +53,6 @@ class PrintedBytes:
         if self._untold:
             size, self._untold = self._untold, 0
             log.warning("worker %d printed %d bytes, which are withheld", self._worker, size)
-
-    def close(self) -> None:
-        """Read no more, and tell what was not told yet."""
-        if self._handle is None:
-            return
-        handle, self._handle = self._handle, None
-        self._loop.remove_reader(handle)
-        try:
-            while size := len(os.read(handle, READ_BYTES)):
-                self._untold += size
-        except BlockingIOError:
-            pass
-        os.close(handle)
-        self._tell()
 
 
 class WorkerGone(Exception):
@@ -93,13 +70,14 @@ class WorkerProcess:
         ready: Whether it has started up.
         datasets: Those that it has open.
         lost: Whether it is of no more use: killed, told to end, or gone.
-        printed: How much it has printed.
     """
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", end: socket.socket, printed: PrintedBytes
+        self, process: "subprocess.Popen[bytes]", end: socket.socket, output: BinaryIO
     ) -> None:
-        self._process, self._end, self.printed = process, end, printed
+        self._process, self._end, self._output = process, end, output
+        self._printed = PrintedBytes(process.pid)
+        self._output_pipe: asyncio.ReadTransport | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._reader: asyncio.StreamReader | None = None
         self.task: Task | None = None
@@ -134,7 +112,7 @@ class WorkerProcess:
             theirs.close()
             os.close(writing)
         ours.setblocking(False)
-        return cls(process, ours, PrintedBytes(reading, process.pid))
+        return cls(process, ours, os.fdopen(reading, "rb", buffering=0))
 
     @property
     def pid(self) -> int:
@@ -155,6 +133,8 @@ class WorkerProcess:
         self, project_file: Path, modules: Sequence[str], settings: ServerSettings
     ) -> None:
         """Tell it what it is about, and wait until it is ready; `WorkerGone` if it cannot be."""
+        loop = asyncio.get_running_loop()
+        self._output_pipe, _ = await loop.connect_read_pipe(lambda: self._printed, self._output)
         try:
             self._reader, self._writer = await asyncio.open_connection(sock=self._end)
         except (OSError, ValueError):  # killed meanwhile
@@ -180,7 +160,7 @@ class WorkerProcess:
     def _write(self, message: Any) -> None:
         if self._writer is None:
             raise WorkerGone
-        self._writer.write(plain_messages.packed(message))
+        self._writer.write(packed(message))
 
     async def _receive(self, progress: Progress | None) -> tuple[str, Any]:
         """The next message that is neither progress nor a record of the log."""
@@ -188,7 +168,7 @@ class WorkerProcess:
             raise WorkerGone
         try:
             while True:
-                kind, content = await plain_messages.receive_async(self._reader)
+                kind, content = await receive_async(self._reader)
                 if kind == "progress":
                     if progress is not None:
                         progress(content)
@@ -233,3 +213,12 @@ class WorkerProcess:
                 return False
             await asyncio.sleep(0.01)
         return True
+
+    async def close_output(self) -> None:
+        """Tell what it printed last, once it is gone, and listen no more."""
+        if self._output_pipe is None:
+            self._output.close()
+            return
+        with contextlib.suppress(TimeoutError):  # something that it started may live on
+            await asyncio.wait_for(self._printed.ended.wait(), REPORT_SECONDS)
+        self._output_pipe.close()
