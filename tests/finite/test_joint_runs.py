@@ -146,7 +146,7 @@ def test_branch_and_bound_finds_what_listing_in_fractions_finds(
 
 
 @pytest.mark.nightly
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data())
 def test_branch_and_bound_agrees_with_listing_on_any_small_world(data: st.DataObject) -> None:
     world = data.draw(worlds())
@@ -161,7 +161,8 @@ def test_branch_and_bound_agrees_with_listing_on_any_small_world(data: st.DataOb
         if revealing_multiset(case) is None:
             found = search(case, floor=-math.inf, tolerance=0.0, boxes=100_000)
             assert found.counts is not None
-            assert found.value == case.loss(found.counts[None].astype(float))[0]
+            again = case.loss(found.counts[None].astype(float))[0]  # alone, not in a batch
+            assert found.value == pytest.approx(again, abs=case.rounding)
             assert found.value == pytest.approx(listed.max(), abs=case.rounding)
             assert listed.max() <= found.upper + case.rounding
             assert found.upper - found.value <= 2 * case.rounding

@@ -17,7 +17,7 @@ from takifugu.server.access_rules import Actor
 from takifugu.server.api.problems import Problem
 from takifugu.server.approvals import adopt_decisions, decide, release_or_ask
 from takifugu.server.state.approval_requests import Approval
-from takifugu.server.state.server_state import ServerState, open_state
+from takifugu.server.state.server_state import ServerState, charge_of, open_state
 from takifugu.server.state.state_store import StateConflict
 from takifugu.server.work.tasks import Task
 from takifugu.session.plan_documents import plan_to_document
@@ -351,3 +351,25 @@ def test_what_may_pass_fails_nothing(simple: Study) -> None:
         simple.release(QUERY, wrap=lambda session: Ends(session, False, trouble))
     assert simple.approval(1).state == "approved"
     assert "result" in simple.release(QUERY)
+
+
+def test_a_result_that_cannot_be_kept_is_told_and_an_approved_one_is_tried_again(
+    simple: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simple.release(QUERY)
+    simple.decide(1)
+
+    def unreachable(*_: Any, **__: Any) -> Any:
+        raise LedgerUnavailable("locked", reason="locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ServerState, "keep_result", unreachable)
+        told_at_once = simple.release(SMALL, "k2")
+        with raises(LedgerUnavailable):
+            simple.release(QUERY)
+    assert simple.approval(1).state == "approved"
+    assert "result" in simple.release(QUERY) and simple.approval(1).state == "released"
+    again = simple.release(SMALL, "k2")
+    assert again["charge"] == told_at_once["charge"]
+    assert simple.state.result(charge_of(again["result"]), "ana") is not None
+    assert len(simple.events("charge")) == 2

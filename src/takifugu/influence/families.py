@@ -61,7 +61,8 @@ def influence_curve(
     networks are exact where the search finishes. ``progress`` is called with a line of text.
     """
     secrets = Secrets() if secrets is None else secrets
-    prior.check_secrets(secrets)
+    if isinstance(prior, Prior):  # others are refused below
+        prior.check_secrets(secrets)
     for family, (module, name) in SEQUENCE_CURVES.items():
         if isinstance(prior, family):
             by_family = getattr(import_module(f"takifugu.influence.chain.{module}"), name)

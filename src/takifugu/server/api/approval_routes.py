@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from takifugu.ledger import Ledger
 
 log = logging.getLogger("takifugu.server.approvals")
-DELAYS = (1.0, 5.0, 30.0, 300.0)  # seconds until the next attempt; the last one again and again
-ATTEMPT = 3600.0  # seconds that one look at a job waits
+RETRY_DELAYS = (
+    1.0,
+    5.0,
+    30.0,
+    300.0,
+)  # seconds to the next attempt; the last is repeated
+LOOK_SECONDS = 3600.0  # seconds that one look at a job waits
 Value = TypeVar("Value")
 STATES = Literal["pending", "approved", "refused", "withdrawn", "released", "failed"]
 router = APIRouter(tags=["approvals"])
@@ -56,7 +61,9 @@ class ApprovalDesk:
     async def _resume(self) -> None:
         for delay in _delays():
             try:
-                await self._of_ledger(lambda ledger: self._adopt(ledger))
+                await self._write_ledger(
+                    lambda ledger: approvals.adopt_decisions(self._services.state, ledger)
+                )
                 waiting = await asyncio.to_thread(approvals.to_resume, self._services.state)
                 break
             except TakifuguError as error:
@@ -65,9 +72,6 @@ class ApprovalDesk:
         for approval in waiting:
             log.info("request %d was approved and is released now", approval.id)
             self.follow(approval)
-
-    def _adopt(self, ledger: "Ledger") -> list[Approval]:
-        return approvals.adopt_decisions(self._services.state, ledger)
 
     async def decide(
         self, actor: Actor, number: int, decision: Decision, note: str = ""
@@ -80,7 +84,7 @@ class ApprovalDesk:
         if decision == "approved":
             await asyncio.to_thread(self._refuse_gone, number, actor)
         try:
-            decided = await self._of_ledger(
+            decided = await self._write_ledger(
                 lambda ledger: approvals.decide(state, ledger, number, decision, actor.name, note)
             )
         except StateConflict:
@@ -107,7 +111,7 @@ class ApprovalDesk:
                 reason="no token",
             )
 
-    async def _of_ledger(self, work: "Callable[[Ledger], Value]") -> Value:
+    async def _write_ledger(self, work: "Callable[[Ledger], Value]") -> Value:
         def write() -> Value:
             with self._services.project().ledger() as ledger:
                 return work(ledger)
@@ -143,7 +147,7 @@ class ApprovalDesk:
             job = self._services.board.start(analyst, task)
         except WorkFailed as error:  # too many jobs of this analyst, or one with the same key
             return error.document()
-        while not await job.wait(ATTEMPT):
+        while not await job.wait(LOOK_SECONDS):
             pass
         return dict(job.problem or {})
 
@@ -157,9 +161,9 @@ class ApprovalDesk:
 
 def _delays() -> Any:
     """Seconds to wait before the next attempts; the last delay is repeated."""
-    yield from DELAYS
+    yield from RETRY_DELAYS
     while True:
-        yield DELAYS[-1]
+        yield RETRY_DELAYS[-1]
 
 
 class ApprovalView(BaseModel):
@@ -224,7 +228,7 @@ class WaitingRelease(BaseModel):
     approval: ApprovalView
 
 
-async def _found(services: Services, actor: Actor, number: int) -> Approval:
+async def _visible_request(services: Services, actor: Actor, number: int) -> Approval:
     """A request that the caller may see: analysts see their own."""
     approval: Approval | None = await asyncio.to_thread(services.state.approval, number)
     if approval is None or (actor.role == "analyst" and approval.request.analyst != actor.name):
@@ -253,7 +257,7 @@ async def list_approvals(
 async def show_approval(http: Request, request: RequestNumber) -> Response:
     """A request; for an owner also what it would cost now, and under which guarantee."""
     services, actor = services_of(http), actor_of(http)
-    approval = await _found(services, actor, request)
+    approval = await _visible_request(services, actor, request)
     now = None
     if actor.role == "owner" and approval.state == "pending":
         now = await _now(http, services, approval)
@@ -299,7 +303,7 @@ async def decide_approval(
 
 async def _decide(http: Request, number: int, decision: Decision, note: str = "") -> Response:
     actor, desk = actor_of(http), http.app.state.approvals
-    await _found(services_of(http), actor, number)
+    await _visible_request(services_of(http), actor, number)
     try:
         done: Approval = await desk.decide(actor, number, decision, note)
     except StateConflict as error:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -50,11 +51,12 @@ def network_losses(
     problem = Tree.from_model(model, costs, together)
     sides = secret_sides(model, secrets or Secrets())
     bounds: dict[int, Floats] = {}
-    for tree in proposed_trees(model, largest=largest, together=tuple(problem.together)):
+    trees = proposed_trees(model, largest=largest, together=tuple(problem.together))
+    for tree in trees if at_once is None else islice(trees, 1):
+        search = CouplingSearch(tree)
+        if at_once is not None:
+            search = CouplingSearch(tree, at_once=at_once, merges=True)
         try:
-            search = CouplingSearch(tree)
-            if at_once is not None:
-                search = CouplingSearch(tree, at_once=at_once, merges=True)
             proven = messages.upper(problem, search, sides)
         except TooLarge:
             if not bounds:  # the plain tree comes first; weights of merged cliques span more

@@ -66,7 +66,7 @@ def test_a_chain_that_is_not_stationary_is_searched_node_by_node() -> None:
     assert quilt_allowances(chain, [1.0])[0] == slow
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(chain=chains(5), epsilon=st.sampled_from([0.3, 0.5, 1.0, 2.5]))
 def test_uncertain_quilts_are_the_better_of_a_shift_and_group_dp(
     chain: MarkovChain, epsilon: float
@@ -109,7 +109,7 @@ def test_what_is_allowed_keeps_the_guarantee() -> None:
 @pytest.mark.nightly
 def test_a_long_chain_is_bounded_as_if_without_end_and_allows_nearly_as_much() -> None:
     rows = STICKY
-    wanted = targets()
+    wanted = targets([0.5, 2.0])
     long = exact_allowances(MarkovChain(rows, length=20_000), wanted)
     walked = exact_allowances(MarkovChain(rows, length=200), wanted)
     reported: list[int] = []
