@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -94,7 +95,7 @@ def surroundings(folder: Path) -> dict[str, str]:
 def _with_pyenv() -> dict[str, str]:
     """The variables of this process, with which all Pythons that pyenv keeps are found as well."""
     folder = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    versions = [path.name for path in (folder / "versions").glob("3.*")]
+    versions = sorted((path.name for path in (folder / "versions").glob("3.*")), reverse=True)
     return {**os.environ, "PYENV_ROOT": str(folder), "PYENV_VERSION": ":".join(versions)}
 
 
@@ -121,21 +122,25 @@ def environment(version: str, level: str, *, within: Path, tree: Path) -> Iterat
     line = [sys.executable, "-m", "nox", "--session", created.session, "--install-only"]
     line += ["--noxfile", str(tree / "noxfile.py"), "--envdir", str(within)]
     try:
-        installation = subprocess.run(  # noqa: S603 - nox, on our own file
+        with subprocess.Popen(  # noqa: S603 - nox, on our own file
             [*line, "--error-on-missing-interpreters"],
             env={**_with_pyenv(), "UV_CACHE_DIR": str(cache(within))},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            check=False,
-            timeout=60 * MINUTES_TO_INSTALL,
-        )
-        if installation.returncode:
-            raise NotInstalled(installation.stdout.strip()[-1500:])
+            start_new_session=True,
+        ) as nox:
+            try:
+                output, _ = nox.communicate(timeout=60 * MINUTES_TO_INSTALL)
+            except subprocess.TimeoutExpired as late:
+                raise NotInstalled(f"no end after {MINUTES_TO_INSTALL:g} minutes") from late
+            finally:
+                if nox.poll() is None:
+                    os.killpg(nox.pid, signal.SIGKILL)  # what it has started, too
+        if nox.returncode:
+            raise NotInstalled(output.strip()[-1500:])
         yield created
-    except subprocess.TimeoutExpired as late:
-        raise NotInstalled(f"no end after {MINUTES_TO_INSTALL:g} minutes") from late
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

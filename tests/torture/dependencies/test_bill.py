@@ -46,6 +46,7 @@ def asked_for(extras: tuple[str, ...]) -> set[str]:
 def test_the_bill_of_this_environment_is_complete(listing: dict[str, Any]) -> None:
     parts = {str(canonicalize_name(part["name"])): part for part in listing["components"]}
     assert asked_for(EXTRAS) <= set(parts) and len(parts) > 100
+    assert takifugu.__name__ not in parts  # but the root
     assert (listing["bomFormat"], listing["specVersion"]) == ("CycloneDX", "1.6")
     assert datetime.fromisoformat(listing["metadata"]["timestamp"]) == AT
     assert listing["metadata"]["component"]["version"] == takifugu.__version__
@@ -56,7 +57,9 @@ def test_the_bill_of_this_environment_is_complete(listing: dict[str, Any]) -> No
     refs = {component["bom-ref"] for component in (*parts.values(), *inside)}
     assert len(refs) == len(parts) + len(inside)
     graph = {entry["ref"]: set(entry.get("dependsOn", ())) for entry in listing["dependencies"]}
-    assert parts["scipy"]["bom-ref"] in graph[listing["metadata"]["component"]["bom-ref"]]
+    about = listing["metadata"]["component"]["bom-ref"]
+    assert {*graph, *(ref for needed in graph.values() for ref in needed)} <= {about, *refs}
+    assert parts["scipy"]["bom-ref"] in graph[about]
     assert parts["numpy"]["bom-ref"] in graph[parts["scipy"]["bom-ref"]]
 
 
