@@ -52,10 +52,11 @@ def test_kinds_are_those_that_the_columns_have_answers_for() -> None:
     def names(found: dict[str, Any]) -> set[str]:
         return {kind.name for kind in kinds_of(found)}
 
-    labels = {"histogram", "count", "counts", "top_k", "proportions", "transitions"}
+    labels = {name for name, kind in KINDS.items() if not kind.of_numbers} - {"marginals"}
+    numbers = {name for name, kind in KINDS.items() if kind.of_numbers} - {"linear"}
     assert names(description(label("a"))) == labels
     assert names(description(label("a"), label("b"))) == labels | {"marginals"}
-    assert names(description(NUMBER)) == {"sum", "mean", "quantile"}
+    assert names(description(NUMBER)) == numbers
     assert "linear" in names(description(NUMBER, linear=("weighted",)))
 
 
