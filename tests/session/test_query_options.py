@@ -19,7 +19,7 @@ from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.session.planner import Planner
 from takifugu.session.planner_stub import FILE, stub
-from takifugu.session.query_kinds import KINDS, query_class
+from takifugu.session.query_kinds import KINDS, is_ranking, query_class
 from takifugu.session.query_options import KIND_OPTIONS, OPTIONS, QueryOptions, checked
 from tests.raising import raises
 from tests.session.world import opened
@@ -37,6 +37,12 @@ def test_every_kind_has_a_class_and_a_method() -> None:
     assert all(query_class(kind).kind == kind for kind in KINDS)
     assert {name for name in vars(Planner) if not name.startswith("_")} == set(KINDS)
     assert all(name in KINDS for option in OPTIONS.values() for name in option.kinds)
+
+
+def test_a_ranking_is_known_by_its_line() -> None:
+    assert is_ranking("top_k") and not is_ranking("histogram")
+    assert not is_ranking("of a later version") and not is_ranking(None)
+    assert all(kind.ranks == ("within" in kind.without) for kind in KINDS.values())
 
 
 def test_type_checkers_read_the_methods_that_there_are() -> None:

@@ -124,7 +124,6 @@ class Query(ABC):
     needs_order: ClassVar[bool] = False  # whether it is about how rows follow one another
     by_distance: ClassVar[bool] = False  # whether it tells two numbers apart by their distance
     counts_rows: ClassVar[bool] = False  # whether it counts rows, of which an entity may have many
-    ranks: ClassVar[bool] = False  # whether its answer is a ranking
     between: ClassVar[str] = " × "  # the names of its columns
     summary: ClassVar[str] = ""  # the query in a few words, by its keys in the ledger
     question: ClassVar[str] = ""  # the same as a question; without either the ledger's words stand
@@ -315,11 +314,12 @@ def _column_of(declaration: Declaration, kind: str, column: str, wanted: type[P]
             needed=one_of(known, column) if known else how,
         )
     holds, reads = ("numbers", "counts labels") if labels else ("labels", "is about numbers")
-    kinds = " or ".join(
+    *most, last = [
         name
         for name, declared in KINDS.items()
         if declared.of_numbers == labels and "column" not in declared.without
-    )
+    ]
+    kinds = f"{', '.join(most)} or {last}"
     others = f", or {kind} of {' or '.join(known)}" if known else ""
     raise InvalidQuery(
         column,
