@@ -49,8 +49,8 @@ from takifugu.priors.prior import Prior
 from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.visible import four_digits
 
-MOST_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
-MOST_RANGES = 128  # of a prior whose sums are charged by range
+MAX_COMPARED_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
+MAX_PRICED_RANGES = 128  # of a prior whose sums are charged by range
 
 
 def stand_for_ranges(states: Collection[tuple[Value, ...]], column: Amount) -> bool:
@@ -60,7 +60,7 @@ def stand_for_ranges(states: Collection[tuple[Value, ...]], column: Amount) -> b
 
 def are_numbers(states: tuple[Value, ...], column: Amount) -> bool:
     """Whether states are the numbers that cells are rounded to, each of them once."""
-    if not len(states) == column.cells() <= MOST_NUMBERS:
+    if not len(states) == column.cells() <= MAX_COMPARED_NUMBERS:
         return False
     try:
         found = {exactly(state, "state") for state in states if isinstance(state, str | int)}
@@ -115,7 +115,7 @@ def ranges_of(states: Collection[tuple[Value, ...]], column: Amount) -> tuple[st
     if len(states) != 1 or column.missing == "drop":
         return None
     (names,) = states
-    if not are_ranges(names) or len(names) > MOST_RANGES:
+    if not are_ranges(names) or len(names) > MAX_PRICED_RANGES:
         return None
     return tuple(map(str, names))
 

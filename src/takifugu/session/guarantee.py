@@ -45,10 +45,10 @@ from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 
-TAIL = 10  # c: odds hold except with c times δ on either side
-MARGIN = 1e-12  # more than the rounding of an exponential and a division, in parts
-CERTAIN = 1e-6  # a smaller side below this is not written out
-MOST_DECIMALS = 6  # of a percentage
+TAIL_FACTOR = 10  # c: odds hold except with c times δ on either side
+ROUNDING_MARGIN = 1e-12  # more than the rounding of an exponential and a division, in parts
+CERTAINTY = 1e-6  # a smaller side below this is not written out
+MAX_PERCENT_DECIMALS = 6  # of a percentage
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class PosteriorOdds:
     @property
     def ratio(self) -> str:
         """The odds as ``"73 : 27"``, in percent, the larger side rounded up."""
-        if not self.against > CERTAIN:
+        if not self.against > CERTAINTY:
             return "100 : 0"
         small = self._percent
         return f"{_plain(100 - small)} : {_plain(small)}"
@@ -82,13 +82,13 @@ class PosteriorOdds:
         """The smaller side in percent: two digits of it, and two of how far it is from 50."""
         exact = Decimal(self.against * 100)
         first = [floor(log10(x)) for x in (self.against * 100, 50 - self.against * 100) if x > 0]
-        decimals = min(max(0, 1 - min(first)), MOST_DECIMALS)
+        decimals = min(max(0, 1 - min(first)), MAX_PERCENT_DECIMALS)
         return exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_FLOOR)
 
     @property
     def outcome(self) -> str:
         """Where they can come to."""
-        if not self.against > CERTAIN:
+        if not self.against > CERTAINTY:
             return "can become certain"
         text = f"can come to at most {self.ratio}"
         if self.beyond > 0:
@@ -131,11 +131,11 @@ def odds(epsilon: float | Fraction | Decimal, delta: float | Fraction = 0) -> Po
             f" {float(room)!r}",
             field="epsilon",
         )
-    beyond = float_up(2 * TAIL * room)
+    beyond = float_up(2 * TAIL_FACTOR * room)
     if beyond >= 1:  # any outcome may be one that is excepted
         return PosteriorOdds(loss, room, 0.0, beyond)
-    widened = loss + (log(TAIL / (TAIL - 1)) * (1 + MARGIN) if room else 0.0)
-    against = 1 / (1 + exp(widened)) * (1 - MARGIN) if widened < 700 else 0.0
+    widened = loss + (log(TAIL_FACTOR / (TAIL_FACTOR - 1)) * (1 + ROUNDING_MARGIN) if room else 0.0)
+    against = 1 / (1 + exp(widened)) * (1 - ROUNDING_MARGIN) if widened < 700 else 0.0
     if widened == 0:
         against = 0.5  # exactly: nothing moves
     return PosteriorOdds(loss, room, against, beyond)
@@ -158,7 +158,7 @@ def _plain(number: Decimal) -> str:
 
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
-MOST_NAMED = 12  # entries or pairs of values that are listed
+MAX_LISTED_SECRETS = 12  # entries or pairs of values that are listed
 
 
 def guarantee(
@@ -436,5 +436,5 @@ def _secrets(secrets: Secrets) -> str:
 
 def _some(names: Any) -> str:
     listed = [str(name) for name in names]
-    more = len(listed) - MOST_NAMED
-    return ", ".join(listed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(listed) - MAX_LISTED_SECRETS
+    return ", ".join(listed[:MAX_LISTED_SECRETS]) + (f" and {more} more" if more > 0 else "")
