@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from packaging.utils import canonicalize_name
 
@@ -77,8 +78,8 @@ def _words(
     licences: Mapping[str, str | None], uses: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
     """What is wrong with licences."""
-    for one in unsuited(licences, uses):
-        yield f"{one.package} ({one.licence or 'unknown'}): {one.why}"
+    for misfit in unsuited(licences, uses):
+        yield f"{misfit.package} ({misfit.licence or 'unknown'}): {misfit.why}"
 
 
 def bill(there: Mapping[str, Distribution], uses: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -100,7 +101,8 @@ def bill(there: Mapping[str, Distribution], uses: Mapping[str, tuple[str, ...]])
     if writer.returncode:
         raise LookupError(f"cyclonedx-py: {writer.stderr.decode(errors='replace').strip()}")
     document: dict[str, Any] = json.loads(writer.stdout)
-    document["metadata"]["component"]["version"] = takifugu.__version__
+    root = {"version": takifugu.__version__, "purl": f"pkg:pypi/{OURSELVES}@{takifugu.__version__}"}
+    document["metadata"]["component"] |= root
     ours = {part["bom-ref"] for part in document["components"] if part["name"] == OURSELVES}
     document["components"] = [
         part for part in document["components"] if part["bom-ref"] not in ours
@@ -110,6 +112,8 @@ def bill(there: Mapping[str, Distribution], uses: Mapping[str, tuple[str, ...]])
         for entry in document["dependencies"]
         if entry["ref"] not in ours
     ]
+    refs = [root["purl"], *(part["bom-ref"] for part in document["components"])]
+    document["serialNumber"] = f"urn:uuid:{uuid5(NAMESPACE_URL, ' '.join(refs))}"
     for component in document["components"]:
         name = canonicalize_name(component["name"])
         by = uses.get(name, ())

@@ -133,48 +133,48 @@ def cells(rng: np.random.Generator, versions: tuple[str, ...]) -> list[tuple[str
     return [*dict.fromkeys(corners), *(rest[index] for index in rng.permutation(len(rest)))]
 
 
-def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = None) -> None:
-    """Fill the table, each environment with its share of the time; at most ``limit`` of them."""
-    there = interpreters()
+def run_matrix(report: Report, rng: np.random.Generator) -> None:
+    """Fill the table, each environment with its share of the time."""
+    pythons = interpreters()
     for version in VERSIONS:
-        if version not in there:
+        if version not in pythons:
             report.remark(f"Python {version} is not on this machine: not run.")
-    if not there:
+    if not pythons:
         report.remark("None of these Pythons is here: nothing was run.")
         return
     within = report.folder / "dependencies"
     tree = copied_tree(within / "tree")
     rows: list[tuple[Cell, ...]] = []
-    found: dict[str, dict[str, str]] = {}
-    waiting = cells(rng, tuple(there))[:limit]
+    by_level: dict[str, dict[str, str]] = {}
+    waiting = cells(rng, tuple(pythons))
     least = 0.0  # seconds to install one and to run the first tests of it, the longest so far
     while waiting and not report.over:
         version, level = waiting.pop(0)
         began = time.monotonic()
         try:
-            with environment(version, level, within=within, tree=tree) as made:
-                log = within / f"{made.version}-{made.level}.log"
+            with environment(version, level, within=within, tree=tree) as env:
+                log = within / f"{env.version}-{env.level}.log"
                 log.write_text("", encoding="utf-8")
-                packages = made.packages()
-                found.setdefault(level, packages)
+                packages = env.packages()
+                by_level.setdefault(level, packages)
                 report.count("environments")
                 outcomes = Outcomes()
                 tests = batches(rng, tree)
-                run_batch(made, next(tests), None, outcomes, log)
+                run_batch(env, next(tests), None, outcomes, log)
                 least = max(least, time.monotonic() - began)
                 share = share_of(report.seconds_left, least, len(waiting))
-                run_tests(made, tests, share, outcomes, log)
-                told_twice(report, made, outcomes)
-                not_reached(report, made, outcomes)
-                licences(report, made, within)
+                run_tests(env, tests, share, outcomes, log)
+                told_twice(report, env, outcomes)
+                not_reached(report, env, outcomes)
+                licences(report, env, within)
         except NotInstalled as error:
-            made = Environment(version, level, within, tree)
-            report.finding(f"{made.name}: not installed: {error}", _again(made))
+            env = Environment(version, level, within, tree)
+            report.finding(f"{env.name}: not installed: {error}", _again(env))
             continue
         for outcome in ("passed", "failed", "skipped"):
             report.count(f"tests {outcome}", outcomes.count(outcome))
         minutes = round((time.monotonic() - began) / 60, 1)
-        counts = (outcomes.count(one) for one in ("passed", "failed", "skipped"))
+        counts = (outcomes.count(outcome) for outcome in ("passed", "failed", "skipped"))
         rows.append((version, level, len(packages), *counts, minutes))
         rows.sort(key=lambda row: (row[0], LEVELS.index(str(row[1]))))
         report.table(
@@ -182,7 +182,7 @@ def run_matrix(report: Report, rng: np.random.Generator, limit: int | None = Non
             ("Python", "versions", "packages", "passed", "failed", "skipped", "minutes"),
             rows,
         )
-        report.table("Versions of what people need", ("package", *found), _versions(found))
+        report.table("Versions of what people need", ("package", *by_level), _versions(by_level))
     for used in (tree, cache(within)):
         shutil.rmtree(used, ignore_errors=True)
     if waiting:
@@ -195,48 +195,48 @@ def share_of(seconds: float, least: float, waiting: int) -> float:
     return max(0.0, seconds - least * waiting) / (waiting + 1)
 
 
-def _versions(found: dict[str, dict[str, str]]) -> Iterator[tuple[str, ...]]:
+def _versions(by_level: dict[str, dict[str, str]]) -> Iterator[tuple[str, ...]]:
     asked = Asked.read()
     names = sorted({one.name for extra in (ALWAYS, *RUNTIME) for one in asked.requirements[extra]})
     for name in (name for name in names if name != OURSELVES):
-        known = tuple(packages.get(name, "") for packages in found.values())
+        known = tuple(packages.get(name, "") for packages in by_level.values())
         if any(known):
             yield (name, *known)
 
 
 def run_tests(
-    made: Environment, tests: Iterable[list[str]], seconds: float, outcomes: Outcomes, log: Path
+    env: Environment, tests: Iterable[list[str]], seconds: float, outcomes: Outcomes, log: Path
 ) -> None:
     """Run batches of tests one after the other while there is time, and add what they came to."""
     until = time.time() + seconds
     for files in tests:
         if time.time() > until:
             break
-        run_batch(made, files, until, outcomes, log)
+        run_batch(env, files, until, outcomes, log)
 
 
 def run_batch(
-    made: Environment, files: list[str], until: float | None, outcomes: Outcomes, log: Path
+    env: Environment, files: list[str], until: float | None, outcomes: Outcomes, log: Path
 ) -> None:
     """Run these files or tests in one process, all if there is no `until`; add what came of it."""
     ends = time.time() + WHOLE if until is None else until
     told = log.with_suffix(".jsonl")
     told.unlink(missing_ok=True)
-    line = [str(made.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE"]
+    line = [str(env.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE"]
     line += ["--continue-on-collection-errors"]  # one file that fails must not hide the others
     line += [
         "-p",
         "torture.dependencies.until",
         "-m",
         "not real_data",
-        *_forgiven(made.level),
+        *_forgiven(env.level),
         *files,
     ]
     with log.open("ab") as out:
         process = subprocess.Popen(  # noqa: S603 - an environment of ours
             line,
-            cwd=made.tree,
-            env={**surroundings(made.folder), UNTIL: str(ends), OUTCOMES: str(told)},
+            cwd=env.tree,
+            env={**surroundings(env.folder), UNTIL: str(ends), OUTCOMES: str(told)},
             stdout=out,
             stderr=subprocess.STDOUT,
         )
@@ -254,30 +254,30 @@ def run_batch(
         told.unlink()
 
 
-def told_twice(report: Report, made: Environment, outcomes: Outcomes) -> None:
+def told_twice(report: Report, env: Environment, outcomes: Outcomes) -> None:
     """Run what failed once more, alone; what fails twice is a finding, else a remark."""
-    again = _again(made)
+    again = _again(env)
     for odd in outcomes.odd:
-        report.finding(f"{made.name}: {odd}", again)
+        report.finding(f"{env.name}: {odd}", again)
     failed = outcomes.failed
     if not failed:
         return
     second = Outcomes()
-    log = report.folder / "dependencies" / f"{made.version}-{made.level}-again.log"
+    log = report.folder / "dependencies" / f"{env.version}-{env.level}-again.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("", encoding="utf-8")
-    run_batch(made, failed[:TOLD], None, second, log)
+    run_batch(env, failed[:TOLD], None, second, log)
     for test in failed[:TOLD]:
         if second.by_test.get(test) == "passed":
             outcomes.by_test[test] = "passed"
-            report.remark(f"{made.name}: {test} failed once, and passed when it was run again.")
+            report.remark(f"{env.name}: {test} failed once, and passed when it was run again.")
         else:
-            report.finding(f"{made.name}: {test} fails", _again(made, test))
+            report.finding(f"{env.name}: {test} fails", _again(env, test))
     if len(failed) > TOLD:
-        report.finding(f"{made.name}: {len(failed) - TOLD} more tests fail", f"see {log.name}")
+        report.finding(f"{env.name}: {len(failed) - TOLD} more tests fail", f"see {log.name}")
 
 
-def not_reached(report: Report, made: Environment, outcomes: Outcomes) -> None:
+def not_reached(report: Report, env: Environment, outcomes: Outcomes) -> None:
     """Say which packages that people need have not been tried, for want of time."""
     begun = {test.partition("::")[0] for test in outcomes.by_test}
     late = sorted(
@@ -286,7 +286,7 @@ def not_reached(report: Report, made: Environment, outcomes: Outcomes) -> None:
         if not begun & {test.partition("::")[0] for test in tests}
     )
     if late:
-        report.remark(f"{made.name}: the time was up before the tests of {', '.join(late)}.")
+        report.remark(f"{env.name}: the time was up before the tests of {', '.join(late)}.")
 
 
 def _forgiven(level: str) -> list[str]:
@@ -294,17 +294,17 @@ def _forgiven(level: str) -> list[str]:
     return [word for kind in FORGIVEN for word in ("-W", f"ignore::{kind}")] * (level == "oldest")
 
 
-def _again(made: Environment, *tests: str) -> str:
-    return shlex.join(["nox", "-s", made.session, "--", *_forgiven(made.level), *tests])
+def _again(env: Environment, *tests: str) -> str:
+    return shlex.join(["nox", "-s", env.session, "--", *_forgiven(env.level), *tests])
 
 
-def licences(report: Report, made: Environment, folder: Path) -> None:
+def licences(report: Report, env: Environment, folder: Path) -> None:
     """Other versions may have other licences, and need other packages: judge those too."""
     line = ["-m", "torture.dependencies", "--sbom"]
-    done = made.run(*line, str(folder / f"sbom-{made.version}-{made.level}.json"), timeout=300)
+    done = env.run(*line, str(folder / f"sbom-{env.version}-{env.level}.json"), timeout=300)
     report.count("bills of materials")
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if line.startswith("takifugu: ")]
-        again = shlex.join(["nox", "-s", made.session, "--install-only"])
-        again += f" && .nox/{made.folder.name}/bin/python {shlex.join(line)} sbom.json"
-        report.finding(f"{made.name}: {' '.join(errors) or done.stdout.strip()[-600:]}", again)
+        again = shlex.join(["nox", "-s", env.session, "--install-only"])
+        again += f" && .nox/{env.folder.name}/bin/python {shlex.join(line)} sbom.json"
+        report.finding(f"{env.name}: {' '.join(errors) or done.stdout.strip()[-600:]}", again)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from packaging.utils import canonicalize_name
@@ -48,6 +49,7 @@ def test_the_bill_of_this_environment_is_complete(listing: dict[str, Any]) -> No
     assert asked_for(EXTRAS) <= set(parts) and len(parts) > 100
     assert takifugu.__name__ not in parts  # but the root
     assert (listing["bomFormat"], listing["specVersion"]) == ("CycloneDX", "1.6")
+    assert UUID(listing["serialNumber"].removeprefix("urn:uuid:"))
     assert datetime.fromisoformat(listing["metadata"]["timestamp"]) == AT
     assert listing["metadata"]["component"]["version"] == takifugu.__version__
     inside = [file for part in parts.values() for file in part.get("components", ())]
