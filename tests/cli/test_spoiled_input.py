@@ -11,7 +11,7 @@ from takifugu.errors import InvalidFile, InvalidPrior, InvalidWorld, LedgerError
 from takifugu.priors import write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.server.state.state_store import StateConflict
-from takifugu.session.releases import CHARGED
+from takifugu.session.releases import STAYS_CHARGED
 from tests.cli.running import Ran, call
 from tests.priors.families import PRIORS
 from tests.session.study import write_data
@@ -176,7 +176,7 @@ def test_a_release_that_was_charged_and_cannot_be_read_says_so(
     before = call(folder, monkeypatch, "ledger", "show", "--json").json()["head"]["hash"]
     line = "release stays count --values ward --epsilon .1 -y"
     ran = call(folder, monkeypatch, *line.split())
-    assert ran.status == 2 and "outside its declared list" in ran.err and CHARGED in ran.err
+    assert ran.status == 2 and "outside its declared list" in ran.err and STAYS_CHARGED in ran.err
     assert "1_000" not in ran.err
     events = call(folder, monkeypatch, "ledger", "show", "--json").json()["events"]
     place = [one["hash"] for one in events].index(before)

@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,11 @@ from typing import Any
 import pytest
 
 from takifugu.declarations import Category, Declaration, Order, Source
-from takifugu.errors import (
-    Malformed,
-    NotAccepted,
-    UnsoundRequest,
-)
+from takifugu.errors import Malformed, NotAccepted, UnsoundRequest
 from takifugu.fitting import FitOptions
-from takifugu.ledger import open_ledger
 from takifugu.priors import Transitions, write_prior
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import open_project
-from takifugu.session import Session, StalePlan
 from takifugu.session.held_out import first_releasable
 from takifugu.tables import open_engine
 from tests.project.studies import CHAIN, add_line
@@ -62,23 +55,6 @@ def test_a_prior_fitted_on_the_first_days_has_seen_those_only(tmp_path: Path) ->
             session.plan.histogram(epsilon=1, window=(7, 11))
         assert "fitted on the first 8 steps of" in session.guarantee()
         assert session.releasable.warning is None
-
-
-@pytest.mark.nightly
-def test_a_plan_of_a_session_without_the_policy_is_not_released(tmp_path: Path) -> None:
-    project, *_ = study(tmp_path).fit("stays", FitOptions(first_days=8))
-    project.set_budget("stays", "5")
-    translation = project.load("stays").translation
-    with project.engine("stays") as engine, open_ledger(tmp_path / "other.ledger") as ledger:
-        ledger.set_budget("stays", 5)
-        allowed = Session(
-            engine, translation, ledger=ledger, dataset="stays", release_fitted_rows=True
-        )
-        loose = allowed.plan.histogram(epsilon=1)
-    with project.session("stays") as session, pytest.raises(StalePlan):
-        session.release(loose, accept_noise=True)
-    with project.ledger() as ledger:
-        assert list(ledger.history(kind="charge")) == []
 
 
 @pytest.mark.nightly
@@ -201,18 +177,6 @@ def test_a_prior_that_was_changed_since_is_refused(tmp_path: Path) -> None:
     write_prior(CHAIN, file)
     with raises(InvalidProject, field=file.name, reason="changed"):
         _ = project.load("stays").priors
-
-
-def test_the_first_kept_moment_is_one_that_a_window_can_begin_with() -> None:
-    declaration = Declaration(
-        Source("csv", path="x.csv"),
-        entity="who",
-        order=Order("at", "time", "America/Sao_Paulo"),
-        protected=(Category("state", STATES, "refuse"),),
-    )
-    midnight = datetime(2018, 11, 4)  # clocks went forward then: this midnight never was
-    assert first_releasable(midnight, declaration) == datetime(2018, 11, 4, 1)
-    assert first_releasable(datetime(2018, 11, 5), declaration) == datetime(2018, 11, 5)
 
 
 @pytest.mark.parametrize("cut", [7.0, 6.2])

@@ -67,10 +67,7 @@ def test_earlier_releases_count_on_every_column_once_the_owner_says_so(tmp_path:
     change = wider.change("survey")
     assert change.needed
     wider.accept_prior("survey", change)
-    with (
-        pytest.raises(CellsChanged),
-        wider.session("survey") as session,
-    ):
+    with pytest.raises(CellsChanged), wider.session("survey") as session:
         session.release(session.plan.histogram("health", epsilon="1/2"), accept_noise=True)
     pending = wider.pending("survey")
     assert pending.charged and pending.changes

@@ -65,9 +65,7 @@ def test_analysts_share_what_is_open_and_nothing_of_each_other(tmp_path: Path) -
         assert opened.ledger.verify().sound
 
 
-def test_a_session_ends_with_what_it_reads_and_charges_nothing_after_that(
-    project: Project,
-) -> None:
+def test_a_session_ends_with_what_it_reads_and_charges_nothing_after_that(project: Project) -> None:
     with project.session("stays") as session:
         plan = session.plan.histogram(epsilon=1)
     for use in (lambda: session.release(plan), lambda: session.plan.histogram(epsilon=1)):

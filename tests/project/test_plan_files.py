@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from takifugu.declarations import InvalidQuery
-from takifugu.errors import (
-    InvalidFile,
-    Malformed,
-)
+from takifugu.errors import InvalidFile, Malformed
 from takifugu.session import StalePlan
 from takifugu.session.plan_documents import plan_document, read_plan
 from takifugu.session.query_options import QueryOptions

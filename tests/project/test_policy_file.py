@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from takifugu.errors import (
-    InvalidFile,
-    TakifuguError,
-)
+from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.project import policy_writing as write
 from takifugu.project.policy import InvalidProject, parse_policy
 from takifugu.project.project import init_project, open_project
@@ -86,11 +83,7 @@ declaration = "a.toml"
             "dataset, a, prior, released_from",
             "missing",
         ),
-        (
-            GOOD + PRIOR + "released_from = 3\n",
-            "dataset, a, prior, released_from",
-            "superfluous",
-        ),
+        (GOOD + PRIOR + "released_from = 3\n", "dataset, a, prior, released_from", "superfluous"),
         (
             GOOD + PRIOR + "fingerprint='f'\nfitted='first-days'\n"
             "released_from = 2012-01-01T00:00:00Z\n",

@@ -3,9 +3,7 @@
 from fractions import Fraction
 from pathlib import Path
 
-from takifugu.errors import (
-    NotALedger,
-)
+from takifugu.errors import NotALedger
 from takifugu.project.policy import InvalidProject
 from takifugu.project.project import init_project
 from tests.project.studies import with_prior

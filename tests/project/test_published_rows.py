@@ -108,9 +108,7 @@ def table() -> Table:
 
 
 @pytest.mark.nightly
-def test_in_a_session_too_the_owner_names_the_rows_as_they_accept_the_prior(
-    tmp_path: Path,
-) -> None:
+def test_in_a_session_too_the_owner_names_the_rows_as_they_accept_the_prior(tmp_path: Path) -> None:
     first, later = (tf.fit_markov(table(), "place", first_days=n, length=12) for n in (3, 8))
     with tf.Session(table(), first, ledger=tmp_path / "ledger", budget=4) as session:
         session.release(session.plan.histogram(epsilon=1), accept_noise=True)

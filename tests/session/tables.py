@@ -19,12 +19,7 @@ PROTECTED: tuple[Category | Amount, ...] = (
     Category("health", HEALTH, "refuse"),
 )
 JOINT = tuple((place, health) for place in PLACES for health in HEALTH)
-P = (
-    (0.7, 0.1, 0.15, 0.05),
-    (0.2, 0.55, 0.05, 0.2),
-    (0.15, 0.05, 0.6, 0.2),
-    (0.05, 0.1, 0.25, 0.6),
-)
+P = ((0.7, 0.1, 0.15, 0.05), (0.2, 0.55, 0.05, 0.2), (0.15, 0.05, 0.6, 0.2), (0.05, 0.1, 0.25, 0.6))
 START = (0.4, 0.2, 0.1, 0.3)
 CHAIN = MarkovChain(
     np.array(P), states=JOINT, columns=("place", "health"), start=np.array(START), length=4

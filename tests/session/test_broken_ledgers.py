@@ -87,11 +87,7 @@ def test_a_charge_that_fails_is_no_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with example_folder() as folder, opened(Path(folder)) as (session, ledger, engine):
-        plan, before, path = (
-            session.plan.histogram(epsilon=1),
-            session.spent(),
-            Path(ledger.name),
-        )
+        plan, before, path = (session.plan.histogram(epsilon=1), session.spent(), Path(ledger.name))
         read: list[str] = []
         rows = engine._backend.rows
 

@@ -331,9 +331,7 @@ def pressures(folder: Path, length: int | None) -> tuple[Declaration, Translatio
     return declaration, Translation(prior, Secrets(within=10))
 
 
-def test_sums_of_a_gaussian_process_are_charged_by_steps(
-    tmp_path: Path,
-) -> None:
+def test_sums_of_a_gaussian_process_are_charged_by_steps(tmp_path: Path) -> None:
     declaration, translation = pressures(tmp_path, 6)
     with (
         open_engine(declaration, threads=1) as engine,

@@ -93,9 +93,7 @@ def test_the_order_of_lists_names_nothing_but_is_another_answer(tmp_path: Path) 
         first = session.release(session.plan.histogram(**asked), accept_noise=True)
         assert session.release(session.plan.histogram(**asked), accept_noise=True).free
     swapped = declaration(
-        tmp_path,
-        title="another title",
-        public=(replace(ZONE, values=("b", "a")),),
+        tmp_path, title="another title", public=(replace(ZONE, values=("b", "a")),)
     )
     with session_on(swapped, ledger) as (session, _):
         again = session.release(session.plan.histogram(**asked), accept_noise=True)
@@ -198,8 +196,7 @@ def read_by(declared: Declaration, window: Any, key: Any) -> list[int]:
 @pytest.mark.nightly
 @settings(max_examples=6)
 @given(
-    declared=st.lists(EDITED, min_size=2, max_size=2),
-    asked=st.lists(ASKED, min_size=2, max_size=4),
+    declared=st.lists(EDITED, min_size=2, max_size=2), asked=st.lists(ASKED, min_size=2, max_size=4)
 )
 def test_no_row_loses_more_than_the_ledger_counts_under_edits(
     declared: list[tuple[Category, Order]], asked: list[tuple[int, Any, int, str]]

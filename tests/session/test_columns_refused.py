@@ -159,10 +159,7 @@ def test_a_chain_of_joint_states_must_be_over_the_columns(
     tmp_path: Path, prior: Any, over: Any, fields: dict[str, Any]
 ) -> None:
     how = {} if isinstance(prior, MarkovChain | dict) else {"about": "place"}
-    with (
-        raises(UnsoundRequest, **fields) as caught,
-        opened_table(tmp_path, prior, over, how=how),
-    ):
+    with raises(UnsoundRequest, **fields) as caught, opened_table(tmp_path, prior, over, how=how):
         pass
     assert "\n" not in str(caught.value)
 

@@ -448,11 +448,7 @@ def documents(sessions: dict[str, Session]) -> list[Sample]:
     remove=st.booleans(),
 )
 def test_a_hostile_document_is_read_or_refused_by_name(
-    documents: list[Sample],
-    which: int,
-    place: int,
-    value: int,
-    remove: bool,
+    documents: list[Sample], which: int, place: int, value: int, remove: bool
 ) -> None:
     sample = documents[which]
     read, path = sample.read, sample.paths[place % len(sample.paths)]

@@ -40,7 +40,7 @@ from takifugu.translation.translation import Translation
 from tests.declared import declared
 from tests.oracles import session as oracle
 from tests.raising import raises
-from tests.session.world import CHAIN, WEIGHT, declaration, opened
+from tests.session.world import CHAIN, WEIGHT, declaration, opened, said
 
 ILL = ("well", "ill")
 SICK = (Category("state", ILL, "refuse"),)
@@ -74,10 +74,6 @@ def refused(tmp_path: Path, prior: Any, table: Mapping[str, Any], over: Any) -> 
         pass
     assert "\n" not in str(error.value)
     return error.value
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 FOUR = ("p0", "p1", "p2", "p3")

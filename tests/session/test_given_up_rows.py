@@ -125,9 +125,7 @@ def test_secrets_of_single_entries_are_refused_after_first_steps(tmp_path: Path)
         FitOptions(first_days=FITTED, kind="higher-order", order=2),
     ],
 )
-def test_each_kind_of_chain_fitted_on_first_steps_has_an_unknown_start(
-    options: FitOptions,
-) -> None:
+def test_each_kind_of_chain_fitted_on_first_steps_has_an_unknown_start(options: FitOptions) -> None:
     with table(rows()).open() as engine:
         prior = fit_prior(engine, (), options).prior
     assert prior.to_document()["start"] in ("unknown", "any")

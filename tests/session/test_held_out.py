@@ -36,7 +36,7 @@ from takifugu.translation.translation import Translation
 from tests.priors.families import PRIORS
 from tests.raising import raises
 from tests.session.study import study
-from tests.session.world import CHAIN, STATES, declaration, opened
+from tests.session.world import CHAIN, STATES, declaration, opened, said
 
 PEOPLE = tuple(f"p{i}" for i in range(12))
 ROWS = [
@@ -55,10 +55,6 @@ def _names(engine: Any) -> set[str]:
 def fitted(folder: Path, split: Any, **how: Any) -> Any:
     with open_engine(declaration(folder, ROWS), threads=1) as engine:
         return fit(engine, "state", split=split, unseen="uniform", length=8, **how)
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 # --- what may become of a fitted chain on its way to a session ---

@@ -118,11 +118,7 @@ def test_rows_that_are_read_are_rows_that_are_charged(tmp_path: Path) -> None:
             session,
             ledger,
             paid(plan, session, query=replace(plan.query, rows=replace(rows, scope=Scope()))),
-            paid(
-                plan,
-                session,
-                query=replace(plan.query, rows=replace(rows, window=Window(3, 4))),
-            ),
+            paid(plan, session, query=replace(plan.query, rows=replace(rows, window=Window(3, 4)))),
             paid(
                 plan,
                 session,

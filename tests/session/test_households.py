@@ -19,6 +19,7 @@ from takifugu.translation.rows.household import Household
 from tests.oracles import cost_programs as oracle
 from tests.raising import raises
 from tests.session.tables import opened_table
+from tests.session.world import said
 
 LABELS = ("well", "ill")
 HEALTH = (Category("health", LABELS, "refuse"),)
@@ -58,10 +59,6 @@ def study(
     table: dict[str, Any] = {"protected": HEALTH, "rows": rows, "header": HEADER, "public": public}
     with opened_table(folder, prior, over, **table, **options) as opened:
         yield opened
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 @pytest.mark.nightly
@@ -170,10 +167,7 @@ NINE = tuple((f"n{k}", "h9", "child", day, "well") for k in range(9) for day in 
             one_more(("alone", "h7", "child", 0, "ill")),
             {"field": "prior", "reason": "sizes-differ", "given": {1: 1, 2: 5}},
         ),
-        (
-            one_more(*NINE),
-            {"field": "prior", "reason": "sizes-differ", "given": {2: 5, 9: 1}},
-        ),
+        (one_more(*NINE), {"field": "prior", "reason": "sizes-differ", "given": {2: 5, 9: 1}}),
         (
             one_more(("x", "h7", "child", 0, "ill"), ("y", "h7", "child", 0, "ill")),
             {"field": "member", "reason": "members-differ", "given": ("h7",)},

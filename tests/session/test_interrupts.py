@@ -136,10 +136,7 @@ def test_what_is_looked_for_would_be_found() -> None:
     found = 0
     for line in range(1, 500):
         error, fired = stopped_at(
-            line,
-            KeyboardInterrupt,
-            sys.settrace,
-            lambda: QUERY.draw(NOISE, engine),
+            line, KeyboardInterrupt, sys.settrace, lambda: QUERY.draw(NOISE, engine)
         )
         if not fired:
             break

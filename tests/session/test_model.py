@@ -237,10 +237,7 @@ class World:
             case "own":
                 self.set_budget(Fraction(number % 5), ANALYSTS[1 + number % 3])
             case "keep":
-                with (
-                    open_engine(self.declaration(), threads=1) as engine,
-                    self.opened() as ledger,
-                ):
+                with open_engine(self.declaration(), threads=1) as engine, self.opened() as ledger:
                     session = Session(engine, PRIORS[self.prior], ledger=ledger, dataset="visits")
                     self.plan = session.plan.histogram(epsilon="0.25")
             case "late":

@@ -4,17 +4,15 @@ from typing import Any
 
 import pytest
 
-from takifugu.binding.entries import (
-    numbers,
-)
-from takifugu.session.possible_answers import LONGEST, counting_order
+from takifugu.binding.entries import numbers
+from takifugu.session.possible_answers import MAX_NUMBER_DIGITS, counting_order
 from takifugu.session.time_steps import until_step
 
 pytestmark = pytest.mark.nightly
 
 
 def test_keys_of_up_to_three_hundred_digits_are_numbers() -> None:
-    longest, longer = "9" * LONGEST, "1" + "0" * LONGEST
+    longest, longer = "9" * MAX_NUMBER_DIGITS, "1" + "0" * MAX_NUMBER_DIGITS
     assert counting_order(longest)[0] == (0, int(longest), "")
     assert counting_order(longer)[0][0] == 1  # text, by its letters
     assert counting_order(f"x{longest}")[2] == (0, int(longest), "")

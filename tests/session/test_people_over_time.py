@@ -85,11 +85,7 @@ def test_all_rows_together_are_one_draw(tmp_path: Path, over: str) -> None:
 @pytest.mark.nightly
 def test_people_may_stop_early_and_the_prior_may_be_longer(tmp_path: Path) -> None:
     for k, (rows, prior) in enumerate(
-        (
-            (ROWS[:-1], field()),
-            (ROWS, field(times=5)),
-            (ROWS[:-2], field(lengths={"cid": 1})),
-        )
+        ((ROWS[:-1], field()), (ROWS, field(times=5)), (ROWS[:-2], field(lengths={"cid": 1})))
     ):
         folder = tmp_path / str(k)
         folder.mkdir()
@@ -120,14 +116,7 @@ def test_people_may_be_numbers(tmp_path: Path) -> None:
 
 
 def test_more_rows_than_positions_are_refused(tmp_path: Path) -> None:
-    refused(
-        tmp_path,
-        (*ROWS, ("ann", 15, 0)),
-        field="prior",
-        reason="too-short",
-        given=3,
-        needed=4,
-    )
+    refused(tmp_path, (*ROWS, ("ann", 15, 0)), field="prior", reason="too-short", given=3, needed=4)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
 from takifugu.priors.secrets import Secrets
 from takifugu.session.release_cost import (
-    APART,
-    MOST_NAMED,
-    NEARLY,
+    CLEARLY_LESS,
+    MAX_PRICED_COLUMNS,
+    NEARLY_EQUAL,
     AnalystCost,
     Charged,
     Prices,
@@ -174,7 +174,7 @@ def test_a_cost_by_value_is_charged_as_it_is_and_never_above_its_epsilon() -> No
     found = priced(KNOWN, count("0.5", "home"), whole)
     assert found.alone == 2.0 and found.without_values == 3.0 and found.per_entry == Fraction(1, 2)
     assert found.by_value == count("0.5", "home").cost and found.currency == "epsilon"
-    assert 2 * APART - Fraction(2, 10**6) < Fraction(found.most) <= 2 * APART
+    assert 2 * CLEARLY_LESS - Fraction(2, 10**6) < Fraction(found.most) <= 2 * CLEARLY_LESS
     assert found.most.as_tuple().exponent == -6
     asked = priced(KNOWN, count("0.5", "home"), whole, asked="2.25")
     assert asked.most == Decimal("2.25") and asked.alone == 2.0
@@ -212,9 +212,9 @@ def test_a_remembered_price_is_for_what_is_nearly_as_much_and_never_for_more() -
     known, factor = translation.asked, allowed.epsilon
     price = prices.alone(Metric(HOME * factor), NONE)
     assert price == KNOWN.cost_to_pufferfish(HOME * factor) <= 2
-    assert prices.alone(Metric(HOME * (factor * NEARLY)), NONE) == price
+    assert prices.alone(Metric(HOME * (factor * NEARLY_EQUAL)), NONE) == price
     assert translation.asked == known  # nothing was translated again
-    less = factor * NEARLY - TINY
+    less = factor * NEARLY_EQUAL - TINY
     assert prices.apart().alone(Metric(HOME * less), NONE) < price
     more = factor * (1 + Fraction(1, 2**30))
     assert prices.alone(Metric(HOME * more), NONE) == KNOWN.cost_to_pufferfish(HOME * more) > price
@@ -481,8 +481,8 @@ def test_a_price_in_words() -> None:
 
 
 def test_the_price_of_each_column_largest_first() -> None:
-    named = {f"c{place}": 1.0 + place for place in range(MOST_NAMED)}
-    ranked = ", ".join(f"c{place} {place + 1}" for place in reversed(range(MOST_NAMED)))
+    named = {f"c{place}": 1.0 + place for place in range(MAX_PRICED_COLUMNS)}
+    ranked = ", ".join(f"c{place} {place + 1}" for place in reversed(range(MAX_PRICED_COLUMNS)))
     assert cost(by_column=named).alone_words == f"epsilon = 0.5 alone ({ranked})"
     more = named | {"x": 0.50001, "y": 0.25}
     words = cost(by_column=more).alone_words

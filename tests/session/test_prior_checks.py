@@ -26,7 +26,7 @@ from takifugu.priors.independent import Product
 from takifugu.session import Session
 from takifugu.translation.translation import Translation
 from tests.raising import raises
-from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, opened
+from tests.session.world import CHAIN, STATES, TRANSLATION, WEIGHT, opened, said
 
 ILL = ("well", "ill")
 
@@ -35,10 +35,6 @@ def ward(people: int) -> dict[str, Any]:
     """One row for each person: who is ill may depend on who else is."""
     rows = [(f"p{i}", 0, "a", ILL[i % 2], 0) for i in range(people)]
     return {"rows": rows, "protected": (Category("state", ILL, "refuse"),)}
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 def test_values_of_every_entry_must_be_the_labels(tmp_path: Path) -> None:

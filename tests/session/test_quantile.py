@@ -45,10 +45,7 @@ def flips(scores: Sequence[float]) -> list[float]:
 
 
 @settings(max_examples=60)
-@given(
-    ranks=st.lists(st.floats(0, 6), min_size=1, max_size=5),
-    distance=st.floats(0.01, 6),
-)
+@given(ranks=st.lists(st.floats(0, 6), min_size=1, max_size=5), distance=st.floats(0.01, 6))
 def test_no_table_is_missed_more_often_than_said(ranks: list[float], distance: float) -> None:
     scores = [0.0, *(-rank for rank in ranks)]
     missed = sum(c for c, s in zip(flips(scores), scores, strict=True) if -s > distance)

@@ -20,11 +20,7 @@ from takifugu.session.query.counts import (
     ProportionsQuery,
 )
 from takifugu.session.query.quantiles import QuantileQuery
-from takifugu.session.query.query import (
-    Aim,
-    filled_groups,
-    shape,
-)
+from takifugu.session.query.query import Aim, filled_groups, shape
 from takifugu.session.query.sums import MeanQuery, SumQuery, WeightedSum, WeightedSumQuery
 from takifugu.session.query.top_k import TopKQuery
 from takifugu.session.query.transitions import TransitionsQuery

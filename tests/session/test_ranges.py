@@ -13,9 +13,9 @@ from takifugu.costs.cost import ANY, Column, Cost, Matrix
 from takifugu.declarations import Amount, Category
 from takifugu.errors import UnsoundRequest
 from takifugu.priors import BayesianNetwork, IndependentEntries, MarkovChain
-from takifugu.session import Session
 from tests.raising import raises
 from tests.session.tables import opened_table
+from tests.session.world import said
 
 KWH = Amount("kwh", Fraction(0), Fraction(2), Fraction(1, 2), "refuse")
 NUMBERS = [0.0, 0.5, 1.0, 1.5, 2.0]
@@ -134,10 +134,6 @@ def test_numbered_states_are_ranges_that_nobody_wrote_down_and_tell_everything(
         plan = session.plan.sum(epsilon=1)
         assert plan.unit == Cost.any(1)
         assert "stand for ranges of `kwh`" in said(session)
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 def test_numbers_themselves_are_no_ranges(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from takifugu.mechanisms import Exponential, PermuteAndFlip
 from takifugu.session.cells import rows_of
 from takifugu.session.query import quantiles
 from takifugu.session.query.quantiles import (
-    MOST_CANDIDATES,
+    MAX_CANDIDATES,
     QuantileQuery,
     exponential_beyond,
     flips_beyond,
@@ -120,10 +120,10 @@ def test_the_finest_grid_and_the_coarsest(tmp_path: Path) -> None:
         step = Fraction(4, cells - 1)
         return declaration(tmp_path, protected=(replace(WEIGHT, step=step),))
 
-    query.check(of(MOST_CANDIDATES))
-    with raises(TooLarge, field="grid", size=MOST_CANDIDATES + 1, limit=MOST_CANDIDATES):
-        query.check(of(MOST_CANDIDATES + 1))
-    for cells in (MOST_CANDIDATES + 1, 2 * MOST_CANDIDATES, 2 * MOST_CANDIDATES + 1):
+    query.check(of(MAX_CANDIDATES))
+    with raises(TooLarge, field="grid", size=MAX_CANDIDATES + 1, limit=MAX_CANDIDATES):
+        query.check(of(MAX_CANDIDATES + 1))
+    for cells in (MAX_CANDIDATES + 1, 2 * MAX_CANDIDATES, 2 * MAX_CANDIDATES + 1):
         with raises(TooLarge, field="grid") as caught:
             query.check(of(cells))
         told = Fraction(str(caught.value).rpartition("at least ")[2])

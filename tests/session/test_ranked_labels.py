@@ -67,10 +67,10 @@ def test_of_very_many_groups_the_noise_is_drawn_at_once(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, aim = query(engine), Aim(Pure(1), gap=3.0)
-    monkeypatch.setattr(top_k, "MOST_SELECTIONS", 2)  # as many as there are
+    monkeypatch.setattr(top_k, "MAX_SELECTIONS", 2)  # as many as there are
     assert not isinstance(asked.choose(engine, aim).mechanism, NoisyTopK)
     assert len(asked.chosen_earlier(engine, Aim(Pure(1)))) == 1
-    monkeypatch.setattr(top_k, "MOST_SELECTIONS", 1)
+    monkeypatch.setattr(top_k, "MAX_SELECTIONS", 1)
     many = asked.choose(engine, aim)
     assert isinstance(many.mechanism, NoisyTopK) and "at once" in many.reason
     assert asked.chosen_earlier(engine, Aim(Pure(1))) == ()

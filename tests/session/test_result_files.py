@@ -287,18 +287,15 @@ def test_columns_of_text_say_that_formulas_are_marked(tmp_path: Path) -> None:
     found = csv_metadata(made, "a.csv")["tableSchema"]["columns"]
     assert [FORMULAS in column["dc:description"] for column in found] == [True, False, False, False]
     assert found[0]["titles"] == "'=state" and all(one["dc:description"] for one in found)
-    assert files_of(tmp_path / "A.CSV") == (
-        tmp_path / "A.CSV",
-        tmp_path / "A.CSV-metadata.json",
-    )
+    assert files_of(tmp_path / "A.CSV") == (tmp_path / "A.CSV", tmp_path / "A.CSV-metadata.json")
     assert files_of(tmp_path / "a.json") == (tmp_path / "a.json",)
 
 
 def test_a_sheet_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openpyxl", reason="an extra: install takifugu[tables]")
-    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS))
+    monkeypatch.setattr("takifugu.session.result_files.MAX_SHEET_ROWS", len(LABELS))
     some().to_excel(tmp_path / "a.xlsx")
-    monkeypatch.setattr("takifugu.session.result_files.MOST_SHEET_ROWS", len(LABELS) - 1)
+    monkeypatch.setattr("takifugu.session.result_files.MAX_SHEET_ROWS", len(LABELS) - 1)
     with raises(InvalidFile, field="path", reason="rows"):
         some().to_excel(tmp_path / "b.xlsx")
 

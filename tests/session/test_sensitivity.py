@@ -77,11 +77,7 @@ def changes(tables: list[tuple[Any, ...]], answers: Integers) -> Integers:
 
 
 def norms(moved: Integers) -> tuple[int, int, int]:
-    return (
-        int(moved.sum(axis=1).max()),
-        int((moved**2).sum(axis=1).max()),
-        int(moved.max()),
-    )
+    return (int(moved.sum(axis=1).max()), int((moved**2).sum(axis=1).max()), int(moved.max()))
 
 
 def claimed(query: Query, engine: Engine) -> tuple[int, int, int]:

@@ -223,14 +223,6 @@ def test_a_plan_says_what_error_is_predicted(tmp_path: Path) -> None:
         assert [line for line in again if line.startswith("free: ")] and line in again
 
 
-def test_a_label_that_is_not_declared_is_named(tmp_path: Path) -> None:
-    with (
-        opened(tmp_path) as (session, _, _),
-        raises(InvalidQuery, field="values", given="hold 'attic', which is not declared"),
-    ):
-        session.plan.count(["home", "attic"], epsilon=1)
-
-
 class Broken(Exception):
     """The machine stops."""
 

@@ -14,27 +14,15 @@ from takifugu.errors import UnsoundRequest
 from takifugu.ledger import Standing
 from takifugu.ledger.charging import Payer
 from takifugu.ledger.limits import Limit
-from takifugu.priors import BayesianNetwork, MarkovChain, Secrets
-from takifugu.session import Session
+from takifugu.priors import BayesianNetwork, Secrets
 from takifugu.session.release_cost import Prices
 from takifugu.translation.protocol import LossTranslation
 from takifugu.translation.rows.columns_of_row import ColumnsOfRow, JointColumns
 from tests.raising import raises
-from tests.session.tables import (
-    CHAIN,
-    HEALTH,
-    HEALTH_GIVEN_PLACE,
-    JOINT,
-    NETWORK,
-    PLACES,
-    opened_table,
-)
+from tests.session.tables import CHAIN, HEALTH, HEALTH_GIVEN_PLACE, NETWORK, PLACES, opened_table
+from tests.session.world import said
 
 READINGS = [(NETWORK, "row"), (CHAIN, "sequence")]
-
-
-def said(session: Session) -> str:
-    return " ".join(session.guarantee().split())
 
 
 @pytest.mark.nightly
@@ -93,32 +81,6 @@ def test_the_guarantee_says_which_reading_it_is(tmp_path: Path, prior: Any, over
     assert "rows are independent of each other." in text or over == "sequence"
     assert "Of `health`: Only these are kept secret: the pairs ill against well." in text
     assert "Every pair of values of `place` is kept secret" in text
-
-
-def test_a_joint_chain_says_over_and_must_be_over_the_columns(tmp_path: Path) -> None:
-    with (
-        raises(UnsoundRequest, reason="over-missing", field="prior"),
-        opened_table(tmp_path, CHAIN, None),
-    ):
-        pass
-    other = MarkovChain(
-        CHAIN.transition, states=JOINT, columns=("place", "mood"), start=CHAIN.start, length=4
-    )
-    with (
-        raises(UnsoundRequest, reason="columns-differ", given=("mood",), needed=("health",)),
-        opened_table(tmp_path, other, "sequence"),
-    ):
-        pass
-
-
-def test_a_joint_state_that_is_left_out_is_refused(tmp_path: Path) -> None:
-    rows = np.array([[0.5, 0.25, 0.25], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])
-    prior = MarkovChain(rows, states=JOINT[:3], columns=("place", "health"), length=4)
-    with (
-        raises(UnsoundRequest, reason="joint-states", given=3, needed=4),
-        opened_table(tmp_path, prior, "sequence"),
-    ):
-        pass
 
 
 @pytest.mark.nightly

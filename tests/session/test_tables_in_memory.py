@@ -143,10 +143,7 @@ def test_a_prior_fitted_on_a_frame_keeps_to_that_table(tmp_path: Path) -> None:
     with session_on(visits, tmp_path, translation=early) as session:
         assert session.releasable.start == 2
     for other in (in_file(tmp_path, MORE), table(frame(), **DECLARED, name="stays")):
-        with (
-            pytest.raises(UnsoundRequest),
-            session_on(other, tmp_path, "other", translation=early),
-        ):
+        with pytest.raises(UnsoundRequest), session_on(other, tmp_path, "other", translation=early):
             pass
 
 

@@ -21,7 +21,7 @@ from takifugu.session import Plan, Session
 from takifugu.session.query.sums import WeightedSum
 from takifugu.session.release_errors import MostlyNoise, OverBudget
 from takifugu.session.usefulness import (
-    ASIDE,
+    NEGLIGIBLE_SHARE,
     AnswerScales,
     answer_scales,
     candidates_above,
@@ -136,7 +136,7 @@ def test_verdicts_are_those_of_the_oracle(
     if found.worst is not None:
         assert found.worst.verdict in worse and found.worst.rows == smallest
         held = sum(n for n, one in zip((n for n in groups if n), each, strict=True) if one in worse)
-        assert held < ASIDE * sum(groups)
+        assert held < NEGLIGIBLE_SHARE * sum(groups)
     assert found.words.startswith(f"{found.verdict}: ")
     shown = found.accuracy
     drowned = oracle.single_numbers_are_noise(

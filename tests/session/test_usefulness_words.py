@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from takifugu.session.usefulness import (
-    FARTHEST,
+    MAX_SEARCHED_LOSS,
     AnswerScales,
     GroupAccuracy,
     Remedy,
@@ -245,7 +245,7 @@ def test_the_least_that_is_useful_is_found_to_a_hundredth(limit: Fraction) -> No
 
     found = least_useful(Fraction(1), enough)
     assert found is not None and limit <= found <= limit * Fraction(103, 100)
-    assert tried[0] == 2 and max(tried) <= FARTHEST and len(tried) < 25
+    assert tried[0] == 2 and max(tried) <= MAX_SEARCHED_LOSS and len(tried) < 25
 
 
 def test_prices_to_try_have_two_digits_and_go_up() -> None:

@@ -74,3 +74,8 @@ def opened(
         ledger.set_budget("visits", budget, delta=delta)
         options = {"dataset": "visits", **(how or {})}
         yield Session(engine, translation, ledger=ledger, **options), ledger, engine
+
+
+def said(session: Session) -> str:
+    """The guarantee of a session, in one line."""
+    return " ".join(session.guarantee().split())

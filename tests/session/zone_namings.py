@@ -9,8 +9,5 @@ ZONE_NAMINGS: tuple[tuple[Category, Mapping[str, str]], ...] = (
     (Category("zone", ("a", "b"), "refuse"), {"a": "a", "b": "b"}),
     (Category("zone", ("b",), "other", "rest"), {"a": "rest", "b": "b"}),
     (Category("zone", ("a",), "other", "rest"), {"a": "a", "b": "rest"}),
-    (
-        Category("zone", ("a", "b"), "refuse", labels=(("a", "b"), ("b", "a"))),
-        {"a": "b", "b": "a"},
-    ),
+    (Category("zone", ("a", "b"), "refuse", labels=(("a", "b"), ("b", "a"))), {"a": "b", "b": "a"}),
 )

@@ -19,7 +19,7 @@ from takifugu._core import atomic as _atomic
 from takifugu.cli import main
 from takifugu.cli.exit_status import DONE, FAILED
 from takifugu.errors import TakifuguError
-from takifugu.session.releases import CHARGED
+from takifugu.session.releases import STAYS_CHARGED
 from torture.inputs.case import Case, Outcome, is_hang
 from torture.inputs.effects import Done, Effect, effect_of
 from torture.inputs.judging import (
@@ -90,7 +90,7 @@ class Runner:
             name: one.content for name, one in case.files.items() if one.kind in ("bytes", "locked")
         }
         really = [name for name in changed if not self._only_opened(name, put)]
-        if CHARGED in said.err:  # the ledger has changed, and the message says so
+        if STAYS_CHARGED in said.err:  # the ledger has changed, and the message says so
             really = [name for name in really if not name.endswith(".ledger")]
         if not any(map(is_hang, wrong)):  # what an interruption leaves is not the command's doing
             wrong += left_behind(said.status, really)

@@ -158,7 +158,7 @@ def _numbers(column: Amount) -> Mapping[str, Any]:
     return {"missing": str(missing) if isinstance(missing, Fraction) else missing}
 
 
-MOST_GROUPS = 10_000  # of one charge
+MAX_CHARGED_GROUPS = 10_000  # of one charge
 
 
 @dataclass(frozen=True)
@@ -215,13 +215,13 @@ def _groups(declaration: Declaration, where: Mapping[str, Sequence[Name]]) -> Gr
                 + "; rows may not be chosen by what is protected",
             )
     many = prod(len(keys) for keys in where.values())
-    if many > MOST_GROUPS:
+    if many > MAX_CHARGED_GROUPS:
         raise TooLarge(
-            f"`where` names more than {MOST_GROUPS:,} groups; leave a column out of it and use"
-            " `by`, which costs the same",
+            f"`where` names more than {MAX_CHARGED_GROUPS:,} groups; leave a column out of it and"
+            " use `by`, which costs the same",
             field="where",
             size=many,
-            limit=MOST_GROUPS,
+            limit=MAX_CHARGED_GROUPS,
         )
     return Groups(where, product(*where.values()))
 

@@ -18,6 +18,9 @@ both directions, so that :math:`Q(S') \le c\,\delta` too, and
 :math:`P(S') \le (1 - 1/c)\,e^{-\varepsilon} Q(S') \le (c - 1)\,\delta`. Both sides together,
 whichever value is true: :math:`P(S \cup S') \le (2c - 1)\,\delta`. With c = 10: the odds are at
 most :math:`\tfrac{10}{9} e^\varepsilon : 1` either way, except with probability at most 20 δ.
+
+The main numbers of a prior are part of it (`main_numbers`): what a release costs depends on how
+long values stay as they are, and on how improbable the least probable step is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,27 +31,36 @@ from math import exp, floor, isnan, log, log10
 from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from takifugu._core.numeric import Floats
 from takifugu._core.rounding import float_up
 from takifugu.binding.entries import Entries
-from takifugu.binding.number_states import main_numbers, stand_for_ranges
+from takifugu.binding.number_states import stand_for_ranges
 from takifugu.binding.prior_reading import PriorTranslation
 from takifugu.binding.protected_values import values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian, secret_distance
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import Product, people_of
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.kernels import Covariance
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
 from takifugu.visible import four_digits
 
-TAIL = 10  # c: odds hold except with c times δ on either side
-MARGIN = 1e-12  # more than the rounding of an exponential and a division, in parts
-CERTAIN = 1e-6  # a smaller side below this is not written out
-MOST_DECIMALS = 6  # of a percentage
+TAIL_FACTOR = 10  # c: odds hold except with c times δ on either side
+ROUNDING_MARGIN = 1e-12  # more than the rounding of an exponential and a division, in parts
+CERTAINTY = 1e-6  # a smaller side below this is not written out
+MAX_PERCENT_DECIMALS = 6  # of a percentage
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ class PosteriorOdds:
     @property
     def ratio(self) -> str:
         """The odds as ``"73 : 27"``, in percent, the larger side rounded up."""
-        if not self.against > CERTAIN:
+        if not self.against > CERTAINTY:
             return "100 : 0"
         small = self._percent
         return f"{_plain(100 - small)} : {_plain(small)}"
@@ -82,13 +94,13 @@ class PosteriorOdds:
         """The smaller side in percent: two digits of it, and two of how far it is from 50."""
         exact = Decimal(self.against * 100)
         first = [floor(log10(x)) for x in (self.against * 100, 50 - self.against * 100) if x > 0]
-        decimals = min(max(0, 1 - min(first)), MOST_DECIMALS)
+        decimals = min(max(0, 1 - min(first)), MAX_PERCENT_DECIMALS)
         return exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_FLOOR)
 
     @property
     def outcome(self) -> str:
         """Where they can come to."""
-        if not self.against > CERTAIN:
+        if not self.against > CERTAINTY:
             return "can become certain"
         text = f"can come to at most {self.ratio}"
         if self.beyond > 0:
@@ -131,11 +143,11 @@ def odds(epsilon: float | Fraction | Decimal, delta: float | Fraction = 0) -> Po
             f" {float(room)!r}",
             field="epsilon",
         )
-    beyond = float_up(2 * TAIL * room)
+    beyond = float_up(2 * TAIL_FACTOR * room)
     if beyond >= 1:  # any outcome may be one that is excepted
         return PosteriorOdds(loss, room, 0.0, beyond)
-    widened = loss + (log(TAIL / (TAIL - 1)) * (1 + MARGIN) if room else 0.0)
-    against = 1 / (1 + exp(widened)) * (1 - MARGIN) if widened < 700 else 0.0
+    widened = loss + (log(TAIL_FACTOR / (TAIL_FACTOR - 1)) * (1 + ROUNDING_MARGIN) if room else 0.0)
+    against = 1 / (1 + exp(widened)) * (1 - ROUNDING_MARGIN) if widened < 700 else 0.0
     if widened == 0:
         against = 0.5  # exactly: nothing moves
     return PosteriorOdds(loss, room, against, beyond)
@@ -158,7 +170,7 @@ def _plain(number: Decimal) -> str:
 
 
 NAMES = {"markov": "Markov", "bayesian": "Bayesian", "gaussian": "Gaussian"}
-MOST_NAMED = 12  # entries or pairs of values that are listed
+MAX_LISTED_SECRETS = 12  # entries or pairs of values that are listed
 
 
 def guarantee(
@@ -436,5 +448,59 @@ def _secrets(secrets: Secrets) -> str:
 
 def _some(names: Any) -> str:
     listed = [str(name) for name in names]
-    more = len(listed) - MOST_NAMED
-    return ", ".join(listed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(listed) - MAX_LISTED_SECRETS
+    return ", ".join(listed[:MAX_LISTED_SECRETS]) + (f" and {more} more" if more > 0 else "")
+
+
+def main_numbers(priors: Mapping[str, Prior]) -> str:
+    """The main numbers of some priors, as a sentence; empty if none has any."""
+    found = {name: numbers for name, prior in priors.items() if (numbers := _numbers(prior))}
+    if not found:
+        return ""
+    if len(priors) == 1:
+        return f"The prior in numbers: {next(iter(found.values()))}."
+    each = "; ".join(f"{name}, {numbers}" for name, numbers in found.items())
+    return f"The priors in numbers: {each}."
+
+
+def _numbers(prior: Prior) -> str:
+    match prior:
+        case Product():
+            each = {_numbers(part) for part in prior.parts.values()}
+            return each.pop() if len(each) == 1 else ""
+        case MarkovChain() | TimeOfDayChain():
+            matrices = prior.transition.reshape(-1, *prior.transition.shape[-2:])
+            return _steps(matrices, matrices)
+        case IntervalMarkovChain():
+            return _steps(prior.lower[None], prior.upper[None])
+        case HigherOrderChain():
+            least = four_digits(float(prior.transition.min()), "down")
+            return (
+                f"{len(prior.states)} states, each step by the last {prior.order}; the least"
+                f" probable step has the probability {least}"
+            )
+        case Gaussian():
+            if isinstance(prior.kernel, Covariance):
+                return ""
+            rule = ", ".join(f"{name} {value}" for name, value in prior.kernel.parameters().items())
+            return (
+                f"covariance {prior.kernel.word} ({rule}), variance {four_digits(prior.variance)}"
+            )
+        case MarkovRandomField():
+            return f"{len(prior.entries):,} entries and {len(prior.edges):,} pairs that depend"
+        case BayesianNetwork():
+            arrows = sum(map(len, prior.parents))
+            return f"{len(prior.entries):,} entries and {arrows:,} arrows"
+    return ""
+
+
+def _steps(lower: Floats, upper: Floats) -> str:
+    """How often values stay, and the least probable step, of matrices ``[t, x, y]``."""
+    stays = [np.diagonal(each, axis1=-2, axis2=-1) for each in (lower, upper)]
+    low, high = four_digits(float(stays[0].min()), "down"), four_digits(float(stays[1].max()), "up")
+    often = low if low == high else f"{low} to {high}"
+    least = four_digits(float(lower.min()), "down")
+    return (
+        f"{lower.shape[-1]} states; a value is followed by itself with probability {often}, and the"
+        f" least probable step has the probability {least}"
+    )

@@ -40,7 +40,7 @@ from takifugu.tables import DataFingerprint, Engine, Scope, Share
 from takifugu.tables.relations import Relation
 from takifugu.tables.scope import EVERYTHING, fitted_rows, table_name
 
-SHIFT, MOST_SHIFTS = timedelta(hours=1), 3
+SHIFT, MAX_HOUR_SHIFTS = timedelta(hours=1), 3
 ALLOW = "have the owner allow it: release_fitted_rows = true"
 
 
@@ -214,7 +214,7 @@ def _warning(rules: Iterable[FittedRows], declaration: Declaration, dataset: str
 def first_releasable(cut: Any, declaration: Declaration) -> datetime | int:
     """The first place at or after ``cut`` that a window can begin with: later is safe."""
     place: datetime | int = cut if isinstance(cut, datetime) else ceil(cut)
-    for _ in range(MOST_SHIFTS):
+    for _ in range(MAX_HOUR_SHIFTS):
         try:
             rows_of(declaration, (place, None), None)
         except InvalidQuery:  # clocks change in that very hour

@@ -51,7 +51,7 @@ from takifugu.ledger.canonical_text import check_name, sha256
 from takifugu.ledger.charge_values import loss_body, loss_of
 from takifugu.mechanisms import Error
 from takifugu.priors.documents import read_json
-from takifugu.session.cells import MOST_GROUPS, Rows
+from takifugu.session.cells import MAX_CHARGED_GROUPS, Rows
 from takifugu.session.query.query import Query
 from takifugu.session.query_kinds import KINDS, query_class
 from takifugu.session.query_options import QueryOptions
@@ -65,9 +65,9 @@ if TYPE_CHECKING:
 
 
 ON_THE_SERVER = "on the server: "  # begins what stands for a mark that is the owner's
-LATER = ("key", "approval", "request", "resumable")  # of a charge: decided when it is released
-FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
-DERIVED = ("cells",)  # of a description: made from what is the owner's
+DECIDED_AT_RELEASE = ("key", "approval", "request", "resumable")  # parts of a charge
+SENT_PLAN_FORM = "takifugu-plan-2"  # of what is sent; a plan file has another
+OWNERS_PARTS = ("cells",)  # of a description: made from what is the owner's
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def digest(plan: UnpricedPlan) -> str:
     """
     if on_a_server(plan):
         return plan.charge.data.removeprefix(ON_THE_SERVER)
-    body = {k: v for k, v in plan.charge.body().items() if k not in LATER}
+    body = {k: v for k, v in plan.charge.body().items() if k not in DECIDED_AT_RELEASE}
     made = {
         "charge": body,
         "query": _query_document(plan.query),
@@ -182,10 +182,10 @@ def on_a_server(plan: UnpricedPlan) -> bool:
 def plan_to_document(plan: Plan) -> dict[str, Any]:
     """All of a plan that is for whoever asked, ready to be written as JSON."""
     charge = plan.charge
-    described = {k: v for k, v in plan.describe().items() if k not in DERIVED}
+    described = {k: v for k, v in plan.describe().items() if k not in OWNERS_PARTS}
     found: dict[str, Any] = as_json(
         {
-            "form": FORM,
+            "form": SENT_PLAN_FORM,
             **described,
             "digest": digest(plan),
             "options": plan.options.document(),
@@ -226,11 +226,11 @@ def plan_from_document(document: Any, options: QueryOptions | None = None) -> Pl
 
 
 def _plan(found: DocumentPart, options: QueryOptions | None) -> Plan:
-    if found.text("form") != FORM:
+    if found.text("form") != SENT_PLAN_FORM:
         raise InvalidDocument(
             "form",
             given="is another one",
-            needed=f"be {FORM!r}: this version of takifugu reads no other",
+            needed=f"be {SENT_PLAN_FORM!r}: this version of takifugu reads no other",
             reason="form",
         )
     made = found.part("made")
@@ -374,9 +374,11 @@ def _rows(document: Any, path: str) -> Rows:
     start, end = found.maybe("start", _placed), found.maybe("end", _placed)
     where = found.read("where", by_name(listed(name)))
     kept = {column: where[column] for column in sorted(where)}
-    if prod(map(len, kept.values())) > MOST_GROUPS:
+    if prod(map(len, kept.values())) > MAX_CHARGED_GROUPS:
         raise InvalidDocument(
-            found.named("where"), given="names too many groups", needed=f"name up to {MOST_GROUPS}"
+            found.named("where"),
+            given="names too many groups",
+            needed=f"name up to {MAX_CHARGED_GROUPS}",
         )
     return Rows(
         Scope(start=start, end=end, where=kept),
@@ -397,14 +399,7 @@ def _placed(value: Any, path: str) -> int | datetime:
 
 
 PLAN_FORM = "takifugu-plan-1"
-SAME_PLAN_PARTS = (
-    "dataset",
-    "query",
-    "window",
-    "groups",
-    "mechanism",
-    "cells",
-)  # must not differ in a plan
+SAME_PLAN_PARTS = ("dataset", "query", "window", "groups", "mechanism", "cells")  # in a file
 SAME_COST_PARTS = ("currency", "per_entry", "delta", "by_value")  # nor in its cost: the rest moves
 
 

@@ -63,9 +63,11 @@ from takifugu.tables import DataFingerprint, Engine, identities
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import visible
 
-NAMED = ("entities", "household", "entities × sequence")  # readings that rows must match by name
-LESS_THEN = Fraction(5, 4)  # times a loss per entry that an earlier version may have allowed less
-MORE_THEN = 1 + Fraction(1, 10**6)  # and more: a search for an allowance ends this close to it
+MATCHED_BY_NAME = ("entities", "household", "entities × sequence")  # readings
+EARLIER_GAIN = Fraction(5, 4)  # so many times less an earlier version may have allowed
+SEARCH_TOLERANCE = 1 + Fraction(1, 10**6)  # a search for an allowance ends this close to it
+NONE_DECLARED: Mapping[str, WeightedSum] = {}
+UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
 
 
 class PlannedBefore(Protocol):
@@ -230,7 +232,8 @@ class Plans:
         """The plan of a release of the same query by a version that charged it as ``whole``.
 
         Its answer is stored and free. Bounds have become less since, so that the same ε may have
-        allowed a little less then, up to `LESS_THEN` times, or the same up to `MORE_THEN`.
+        allowed a little less then, up to `EARLIER_GAIN` times, or as much but for
+        `SEARCH_TOLERANCE`.
         """
         quote = self.quote(whole, whole.charge)
         if quote.stored or quote.reuse:
@@ -240,7 +243,11 @@ class Plans:
         for mechanism, loss in reversed(self._open.ledger.released(whole.charge)):
             if not isinstance(loss, Pure) or mechanism.get("scale") is None:
                 continue
-            if not loss.epsilon / MORE_THEN <= _epsilon(whole) <= loss.epsilon * LESS_THEN:
+            if (
+                not loss.epsilon / SEARCH_TOLERANCE
+                <= _epsilon(whole)
+                <= loss.epsilon * EARLIER_GAIN
+            ):
                 continue
             chosen = whole.query.chosen_before(float(mechanism["scale"]), self._open.engine)
             if chosen.mechanism.loss != loss:
@@ -405,7 +412,7 @@ class Plans:
         that change while they are open are refused by the engine.
         """
         self._open.releasable.refuse_fitted(query.rows.scope.start, self._open.engine.declaration)
-        named = any(entries.over in NAMED for entries in self._open.entries.values())
+        named = any(entries.over in MATCHED_BY_NAME for entries in self._open.entries.values())
         if named or self._open.engine.may_change:
             refuse_unmatched(self._open.prior.priors, self._open.entries, self._open.engine)
 
@@ -472,10 +479,6 @@ def _loss(mechanism: Mechanism, unit: Cost) -> Charged:
 def _epsilon(made: UnpricedPlan) -> Fraction:
     loss = made.mechanism.loss
     return loss.epsilon if isinstance(loss, Pure) else Fraction(0)
-
-
-NONE_DECLARED: Mapping[str, WeightedSum] = {}
-UNORDERED = {"row": "the columns of each row", "entities": "entities with one row each"}
 
 
 def query_of(

@@ -155,7 +155,7 @@ def adding_up(
 
 WHOLE = re.compile(r"[+-]?[0-9]+")
 PARTS = re.compile(r"([0-9]+)")
-LONGEST = 300  # digits that are read as a number
+MAX_NUMBER_DIGITS = 300  # digits that are read as a number
 Part = tuple[int, int, str]
 
 
@@ -166,13 +166,13 @@ def counting_order(key: Name) -> tuple[Part, ...]:
     ['-1', '9', '10', 'ward 9', 'ward 10']
     """
     text = str(key)
-    if len(text) <= LONGEST and WHOLE.fullmatch(text):
+    if len(text) <= MAX_NUMBER_DIGITS and WHOLE.fullmatch(text):
         return (0, int(text), ""), (0, 0, text)
     parts = (part for part in PARTS.split(text) if part)
     return (
         (1, 0, ""),
         *(
-            (0, int(p), "") if p[0] in "0123456789" and len(p) <= LONGEST else (1, 0, p)
+            (0, int(p), "") if p[0] in "0123456789" and len(p) <= MAX_NUMBER_DIGITS else (1, 0, p)
             for p in parts
         ),
         (0, -1, text),

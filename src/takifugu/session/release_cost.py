@@ -23,15 +23,15 @@ from takifugu.translation.protocol import LossTranslation, rho_within, total_to_
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.visible import four_digits, visible
 
-MOST_NAMED = 6  # columns whose share of a price is printed
+MAX_PRICED_COLUMNS = 6  # columns whose share of a price is printed
 MICRO = Decimal("0.000001")
 MAX_PRICES = 1024  # that are remembered
 K = TypeVar("K")
 V = TypeVar("V")
 Charged = Pure | Metric | Concentrated  # what a session charges; ρ where a δ is given
-NEARLY = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
+NEARLY_EQUAL = 1 - Fraction(1, 2**20)  # a loss this close below another one is priced as that
 PRICE_TOLERANCE = 1 + 1e-6  # a price by value is that of a cost which is as close as this
-APART = Fraction(998, 1000)  # of a price: an ε below it asks for less, however bounds are rounded
+CLEARLY_LESS = Fraction(998, 1000)  # of a price: an ε below it asks for less, whatever the rounding
 
 
 def value_cost(document: Any, path: str) -> Cost:
@@ -140,8 +140,9 @@ class ReleaseCost:
         ranked = sorted(self.by_column.items(), key=lambda pair: -pair[1])
         if ranked[0][1] == ranked[-1][1]:  # a ρ is what any change of a row loses
             return f"{self.words} alone, for each column"
-        shown = [f"{visible(name)} {four_digits(loss, 'up')}" for name, loss in ranked[:MOST_NAMED]]
-        if more := ranked[MOST_NAMED:]:
+        first, more = ranked[:MAX_PRICED_COLUMNS], ranked[MAX_PRICED_COLUMNS:]
+        shown = [f"{visible(name)} {four_digits(loss, 'up')}" for name, loss in first]
+        if more:
             shown.append(f"{len(more)} more at most {four_digits(more[0][1], 'up')}")
         return f"{self.words} alone ({', '.join(shown)})"
 
@@ -246,7 +247,7 @@ def beside_what_is_left(most: Decimal, left: float, spent: float) -> str:
     (' (prices come in steps, and the next one is too much)', '')
     """
     low, high = sorted((Fraction(most), Fraction(left)))
-    if not most > 0 or APART * high <= low:
+    if not most > 0 or CLEARLY_LESS * high <= low:
         return ""
     if spent == 0:
         return " (prices come in steps, and the next one is too much)"
@@ -367,7 +368,7 @@ class Prices:
             cost = Cost.any(loss.epsilon)
             if isinstance(loss, Metric):
                 factor, _ = self._priced.get(_unit(loss.cost), (Fraction(0), 0.0))
-                near = factor * NEARLY <= loss.epsilon <= factor
+                near = factor * NEARLY_EQUAL <= loss.epsilon <= factor
                 cost = _unit(loss.cost) * factor if near else loss.cost
             found = dict(rows.losses(cost))
         return {column: min(value, most) for column, value in found.items()}
@@ -482,7 +483,7 @@ class Prices:
         """An ε that asks for no more than a release that fits: what was asked, or a little less."""
         if asked is not None:
             return Decimal(float_down(exactly(asked, "epsilon")))
-        less = Decimal(float_down(Fraction(alone) * APART))
+        less = Decimal(float_down(Fraction(alone) * CLEARLY_LESS))
         return less.quantize(MICRO, rounding=ROUND_FLOOR)
 
     def _covered(self, epsilon: Decimal, like: Charged, delta: Fraction, room: Fraction) -> bool:
@@ -506,7 +507,7 @@ class Prices:
             return float(self._translation.total_to_pufferfish(Total().plus(loss), delta))
         unit = _unit(loss.cost)
         factor, price = self._priced.get(unit, (Fraction(0), 0.0))
-        if not factor * NEARLY <= loss.epsilon <= factor:
+        if not factor * NEARLY_EQUAL <= loss.epsilon <= factor:
             price = float(self._translation.cost_to_pufferfish(loss.cost))
             _remember(self._priced, unit, (loss.epsilon, price))
         return price

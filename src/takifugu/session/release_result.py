@@ -36,6 +36,7 @@ from takifugu.documents.reading import (
 )
 from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
+from takifugu.session.query_kinds import is_ranking
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_plan import RowsRead, Saving, error_words
 from takifugu.tables import Engine
@@ -172,8 +173,8 @@ MEANINGS = {
     "rank": "The place in the ranking, 1 for the most frequent.",
     "probability": "The probability that this place of the ranking is right.",
 }
-MOST_LINES = 60  # of a table in a terminal or a notebook
-WIDEST = 40  # letters of a label in it
+MAX_TABLE_LINES = 60  # of a table in a terminal or a notebook
+MAX_LABEL_WIDTH = 40  # letters of a label in it
 
 
 @dataclass(frozen=True)
@@ -289,7 +290,7 @@ class Result:
             by=tuple(query["by"]),
             title=self.title if titled else "",
             note=note if titled else "",
-            ranked=query["name"] == "top_k",
+            ranked=is_ranking(query["name"]),
         )
 
     @property
@@ -366,14 +367,14 @@ class Result:
 
     def _cells(self) -> list[tuple[str, ...]]:
         """The first rows as text, below the names of the columns."""
-        shown = self.rows[:MOST_LINES]
+        shown = self.rows[:MAX_TABLE_LINES]
         return [tuple(map(visible, self.columns)), *(tuple(map(_cell, row)) for row in shown)]
 
     def _more(self) -> list[str]:
-        if len(self.rows) <= MOST_LINES:
+        if len(self.rows) <= MAX_TABLE_LINES:
             return []
         return [
-            f"… {len(self.rows) - MOST_LINES:,} more of {len(self.rows):,} rows; to_json, or"
+            f"… {len(self.rows) - MAX_TABLE_LINES:,} more of {len(self.rows):,} rows; to_json, or"
             " to_pandas, has them all"
         ]
 
@@ -399,7 +400,7 @@ class Result:
 
     def _aligned(self, place: int) -> Callable[[str, int], str]:
         """Labels to the left, numbers to the right."""
-        text = any(isinstance(row[place], str) for row in self.rows[:MOST_LINES])
+        text = any(isinstance(row[place], str) for row in self.rows[:MAX_TABLE_LINES])
         return str.ljust if text else str.rjust
 
     def _repr_html_(self) -> str:
@@ -416,7 +417,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.0f}" if abs(value) >= 1000 else four_digits(value)
     text = visible(str(value))
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return text if len(text) <= MAX_LABEL_WIDTH else f"{text[: MAX_LABEL_WIDTH - 1]}…"
 
 
 QUERY = ("dataset", "query", "window", "groups")  # what was asked, and of which rows

@@ -66,7 +66,7 @@ def whole_steps(step: float) -> Iterator[None]:
         sleep(until_step(monotonic() - began, step))
 
 
-MOST_ROWS = 5_000  # of a table that is copied; a longer one can be laid out with the data only
+MAX_STORED_ROWS = 5_000  # of a table that is copied; a longer one needs the data
 
 
 def answer_record(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def answer_record(made: UnpricedPlan, answer: list[Any], engine: Engine) -> dict
     record: dict[str, Any] = {"drawn": answer}
     with suppress(TakifuguError, ArithmeticError, LookupError, TypeError, ValueError):
         shown = _shown(made, answer, engine)
-        if len(shown["rows"]) <= MOST_ROWS:
+        if len(shown["rows"]) <= MAX_STORED_ROWS:
             check_json(shown, "shown")
             record["shown"] = shown
     return record
@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and value - value != 0 else value
 
 
-CHARGED = "the release was charged before its rows were read, and the charge stays"
+STAYS_CHARGED = "the release was charged before its rows were read, and the charge stays"
 FROM_OUTSIDE = (DatabaseFailed, LedgerUnavailable)  # trouble that no draw can be the cause of
 
 
@@ -206,7 +206,7 @@ class Releases:
                 record |= {"software": software(self._open.engine)}
             stored = self._open.ledger.record_answer(receipt, record)
         except Exception as error:
-            error.add_note(CHARGED)
+            error.add_note(STAYS_CHARGED)
             if not isinstance(error, FROM_OUTSIDE):
                 with suppress(LedgerError):  # the trouble itself is what to show
                     self._open.ledger.abandon(receipt)

@@ -25,15 +25,16 @@ from takifugu.declarations.table_errors import driver
 from takifugu.errors import InvalidFile
 from takifugu.reports.html_page import FactList, Page, PageTable, Part, Section, Verbatim
 from takifugu.reports.plot_files import drawing
+from takifugu.session.query_kinds import is_ranking
 from takifugu.visible import FORMULA, csv_cell, four_digits, visible
 
 if TYPE_CHECKING:
     from takifugu.session.release_result import Result
 
 CSVW = "http://www.w3.org/ns/csvw"
-BESIDE = "-metadata.json"  # the name of the second file: the first one's with this at its end
-LONGEST_CELL = 32_767  # letters that a cell of a spreadsheet may hold
-MOST_SHEET_ROWS = 1_048_575  # below the names of the columns
+METADATA_SUFFIX = "-metadata.json"  # at the end of the first file's name
+MAX_CELL_LENGTH = 32_767  # letters that a cell of a spreadsheet may hold
+MAX_SHEET_ROWS = 1_048_575  # below the names of the columns
 KINDS: dict[str, str] = {"integer": "integer", "number": "number", "text": "string"}  # of CSVW
 FORMULAS = (
     "Text that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line"
@@ -111,7 +112,7 @@ def _left_behind(path: Path, beside: Path) -> bool:
 def files_of(path: Path) -> tuple[Path, ...]:
     """The file of a result, and what is written beside it."""
     table = path.suffix.lower() == ".csv"
-    return (path, path.with_name(path.name + BESIDE)) if table else (path,)
+    return (path, path.with_name(path.name + METADATA_SUFFIX)) if table else (path,)
 
 
 def write_result(result: "Result", path: Path, suffix: str) -> None:
@@ -228,11 +229,11 @@ def _arrow_table(result: "Result", pyarrow: Any) -> Any:
 
 def _excel(result: "Result") -> bytes:
     """Two sheets: the table, and what it is about. Text is text, whatever it begins with."""
-    if len(result.rows) > MOST_SHEET_ROWS:
+    if len(result.rows) > MAX_SHEET_ROWS:
         raise InvalidFile(
             "path",
             given=f"would hold {len(result.rows):,} rows",
-            needed=f"hold at most {MOST_SHEET_ROWS:,}, as spreadsheets do; write CSV or Parquet",
+            needed=f"hold at most {MAX_SHEET_ROWS:,}, as spreadsheets do; write CSV or Parquet",
             reason="rows",
         )
     (openpyxl,) = _modules(".xlsx")
@@ -270,7 +271,7 @@ def _put(sheet: Any, line: int, values: Sequence[Any], *, bold: bool = False) ->
         cell = sheet.cell(line, place)
         if isinstance(value, str):
             text = visible(value, keep="\n")
-            cell.value = text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+            cell.value = text if len(text) <= MAX_CELL_LENGTH else f"{text[: MAX_CELL_LENGTH - 1]}…"
             cell.data_type = "s"
             cell.quotePrefix = bool(FORMULA.match(text))
         else:
@@ -346,7 +347,7 @@ def result_page(result: "Result") -> Page:
         caption=f"{len(result.rows):,} rows",
     )
     parts: list[Part] = [table]
-    if result.query["query"]["name"] != "top_k":  # a ranking is drawn as the table that it is
+    if not is_ranking(result.query["query"]["name"]):  # a ranking is drawn as the table that it is
         kind = "the levels it lies between" if "low level" in result.columns else INTERVAL
         caption = f"Each point is an estimate, with {kind}."
         figure = result.figure(titled=False)

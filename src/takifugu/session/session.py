@@ -212,7 +212,7 @@ class Session(Closing):
                 columns=columns,
                 entries=entries,
                 values=values,
-                linear=declared_sums(linear or {}, declaration, columns),
+                linear=declared_sums(linear, declaration, columns) if linear else {},
                 releasable=releasable,
                 rules=rules,
                 terms=terms,

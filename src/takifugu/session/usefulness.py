@@ -50,7 +50,7 @@ from takifugu.session.query.query import Query
 from takifugu.tables import Engine
 from takifugu.visible import four_digits, visible
 
-ASIDE = 0.05  # of the rows: the smallest groups that hold less together do not decide
+NEGLIGIBLE_SHARE = 0.05  # of the rows: the smallest groups that hold less together do not decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +99,10 @@ class AnswerScales:
 
     @property
     def deciding(self) -> int:
-        """The smallest group but for those that together hold less than `ASIDE` of the rows."""
+        """The smallest group but for those that together hold a `NEGLIGIBLE_SHARE`."""
         order = self.by_size
         held = np.cumsum(self.rows[order])
-        return int(order[np.searchsorted(held, ASIDE * held[-1])])
+        return int(order[np.searchsorted(held, NEGLIGIBLE_SHARE * held[-1])])
 
 
 def answer_scales(query: Query, engine: Engine) -> AnswerScales:
@@ -122,8 +122,8 @@ def answer_scales(query: Query, engine: Engine) -> AnswerScales:
     return AnswerScales(rows=rows, name=name, **scales)
 
 
-FARTHEST = 10_000  # a per-entry loss beyond which none is looked for
-FAINT = 3  # times its size: an error beside which a number of that size is hardly seen
+MAX_SEARCHED_LOSS = 10_000  # a per-entry loss beyond which none is looked for
+FAINT_NOISE = 3  # times its size: an error beside which a number of that size is hardly seen
 TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
 NOISE = "single numbers will mostly be noise"
 Verdict = Literal["useful", "rough", "mostly noise"]
@@ -187,7 +187,7 @@ class GroupAccuracy:
     def faint(self) -> bool:
         """Whether single numbers will mostly be noise, although their noise is below the limit."""
         wide = self.half_width > (self.high - self.low) / 2
-        return self.verdict == "rough" and (wide or self.half_width >= FAINT * self.size)
+        return self.verdict == "rough" and (wide or self.half_width >= FAINT_NOISE * self.size)
 
     def describe(self) -> dict[str, Any]:
         """Ready to be written as JSON."""
@@ -368,11 +368,12 @@ M = TypeVar("M")
 def least_useful(now: Fraction, useful: Callable[[Fraction], M | None]) -> M | None:
     """What ``useful`` finds at the least amount, to one part in a hundred, at which it finds any.
 
-    The search goes up from ``now``, a positive amount that is not enough, and ends at `FARTHEST`.
+    The search goes up from ``now``, a positive amount that is not enough, and ends at
+    `MAX_SEARCHED_LOSS`.
     """
     low, high, best = now, 2 * now, None
     while best is None:
-        if high > FARTHEST:
+        if high > MAX_SEARCHED_LOSS:
             return None
         best = useful(high)
         if best is None:

@@ -16,13 +16,13 @@ from takifugu._core.numeric import Floats
 from takifugu.priors import MarkovChain, Secrets
 from takifugu.priors.networks import Factor
 from takifugu.translation import Translation
-from takifugu.translation.certify.chain import Chain, upper
 from takifugu.translation.certify.fields import contacts_of
 from takifugu.translation.certify.flow import Flows, Settle, off_diagonal
 from takifugu.translation.certify.hulls import HullStep, StartHull
 from takifugu.translation.certify.known import KnownSide
 from takifugu.translation.certify.laws import transition_rows
 from takifugu.translation.entry_costs import CostLevels
+from takifugu.translation.models.chain import Chain, upper
 from takifugu.translation.search.couplings import solve_step
 
 Law = list[Fraction]

@@ -9,7 +9,6 @@ import pytest
 from scipy.optimize import linprog
 
 from takifugu._core.numeric import Floats
-from takifugu.translation.certify.chain import Chain, upper
 from takifugu.translation.certify.flow import (
     Couplings,
     Flows,
@@ -27,6 +26,7 @@ from takifugu.translation.certify.flow import (
     upper_tables,
 )
 from takifugu.translation.certify.laws import row_slack
+from takifugu.translation.models.chain import Chain, upper
 from takifugu.translation.search.couplings import solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.search.recursion import chain_losses, search_side

@@ -147,8 +147,8 @@ class ProportionsQuery(HistogramQuery):
         return Units(1, self._of_group(self.public_rows(engine), engine))
 
 
-MOST_LISTED = 12  # labels in a message
-MOST_IN_TITLE = 4
+MAX_LISTED_LABELS = 12  # labels in a message
+MAX_TITLE_LABELS = 4
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class CountQuery(NumberQuery):
     @property
     def title(self) -> str:
         """What it is about, for people: rows, not people."""
-        few = ", ".join(str(value) for value in self.values[:MOST_IN_TITLE])
-        more = len(self.values) - MOST_IN_TITLE
+        few = ", ".join(str(value) for value in self.values[:MAX_TITLE_LABELS])
+        more = len(self.values) - MAX_TITLE_LABELS
         return f"rows with {self.column} {few}{f' and {more} other labels' if more > 0 else ''}"
 
     def check(self, declaration: Declaration) -> None:
@@ -189,8 +189,8 @@ class CountQuery(NumberQuery):
                 hint = f"; the nearest is {near!r}" if near else ""
                 given = f"hold {value!r:.80}, which is not declared{hint}"
         if given:
-            listed = ", ".join(map(repr, keys[:MOST_LISTED]))
-            more = ", … (the declaration has them all)" if len(keys) > MOST_LISTED else ""
+            listed = ", ".join(map(repr, keys[:MAX_LISTED_LABELS]))
+            more = ", … (the declaration has them all)" if len(keys) > MAX_LISTED_LABELS else ""
             raise InvalidQuery(
                 "values", given=given, needed=f"be labels of {self.column}: {listed}{more}"
             )

@@ -45,8 +45,8 @@ from takifugu.session.query.query import (
 from takifugu.session.query_options import QueryOptions
 from takifugu.tables import Engine
 
-MOST_CANDIDATES = 2**16  # of one group
-FINEST = 10**6  # levels are rounded to this part
+MAX_CANDIDATES = 2**16  # of one group
+LEVEL_PARTS = 10**6  # levels are rounded to this part
 Picker = PermuteAndFlip | Exponential
 
 
@@ -76,7 +76,7 @@ class QuantileQuery(Query):
     ) -> Self:
         """With a level of at most six digits and a grid of whole steps."""
         (column,) = columns
-        level = Fraction(round(exactly(options.level or 0, "level") * FINEST), FINEST)
+        level = Fraction(round(exactly(options.level or 0, "level") * LEVEL_PARTS), LEVEL_PARTS)
         every = 1
         if options.grid is not None:
             step = numbers_of(declaration, cls.kind, column).step
@@ -98,14 +98,14 @@ class QuantileQuery(Query):
                 "level", given=f"is {shown(self.level)}", needed="be between 0 and 1"
             )
         cells = amount.cells(self.every)
-        if cells > MOST_CANDIDATES:
-            coarse = -(-(amount.width + 1) // MOST_CANDIDATES) * amount.step
+        if cells > MAX_CANDIDATES:
+            coarse = -(-(amount.width + 1) // MAX_CANDIDATES) * amount.step
             raise TooLarge(
-                f"the grid of {self.column} has {cells:,} cells; at most {MOST_CANDIDATES:,} can be"
+                f"the grid of {self.column} has {cells:,} cells; at most {MAX_CANDIDATES:,} can be"
                 f" chosen from: give `grid`, at least {shown(coarse)}",
                 field="grid",
                 size=cells,
-                limit=MOST_CANDIDATES,
+                limit=MAX_CANDIDATES,
             )
         if cells < 2:
             raise InvalidQuery("grid", given="has one cell", needed="have two or more")

@@ -196,7 +196,7 @@ class MeanQuery(SumQuery):
         return Units(step.numerator, [step.denominator * n for n in sizes])
 
 
-MOST_DIGITS = 12  # of the whole numbers that weights become
+MAX_WEIGHT_DIGITS = 12  # of the whole numbers that weights become
 Weights = tuple[tuple[Name, Fraction], ...]
 
 
@@ -352,14 +352,14 @@ class WeightedSumQuery(BoundedQuery):
                 needed="be left out: each of its keys has one weight; ask for a sum by it",
             )
         largest = max(abs(weight) for weight in self.whole_weights)
-        if largest >= 10**MOST_DIGITS:
+        if largest >= 10**MAX_WEIGHT_DIGITS:
             raise TooLarge(
                 f"the weights of {self.name} are whole multiples of {float(self._common):.4g} and"
-                f" reach {largest:,} of them; at most 10^{MOST_DIGITS} are possible: give weights"
-                " with fewer digits",
+                f" reach {largest:,} of them; at most 10^{MAX_WEIGHT_DIGITS} are possible: give"
+                " weights with fewer digits",
                 field="weights",
                 size=largest,
-                limit=10**MOST_DIGITS,
+                limit=10**MAX_WEIGHT_DIGITS,
             )
 
     @property

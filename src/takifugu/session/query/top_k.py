@@ -46,7 +46,7 @@ from takifugu.session.query.query import (
 from takifugu.tables import Engine
 
 # A selection is one call for each group, about 10 µs a label; noise is one call for them all.
-MOST_SELECTIONS = 200_000
+MAX_SELECTIONS = 200_000
 POSTERIOR = (
     "the probability of a place, that its label has the count that belongs there, is no guarantee:"
     " it assumes that before the release every count from 0 to the rows of its group was as likely"
@@ -76,7 +76,6 @@ class TopKQuery(HistogramQuery):
 
     kind: ClassVar[str] = "top_k"
     counts_rows: ClassVar[bool] = False
-    ranks: ClassVar[bool] = True
     summary: ClassVar[str] = "the {k} most frequent values of {column}{by}"
     question: ClassVar[str] = "Which are the {k} most frequent values of {column}{each}?"
 
@@ -151,9 +150,9 @@ class TopKQuery(HistogramQuery):
         choices, groups = self._choices(engine, aim)
         with_counts = tuple(c for c in choices if isinstance(c.mechanism, NoisyTopK))
         why = ""
-        if groups > MOST_SELECTIONS:
+        if groups > MAX_SELECTIONS:
             choices = with_counts
-            why = f"; with more than {MOST_SELECTIONS:,} groups the noise of all is drawn at once"
+            why = f"; with more than {MAX_SELECTIONS:,} groups the noise of all is drawn at once"
         elif aim.reference is None and aim.gap is None:
             first: Choice[Any, RankingError] = in_currency(choices, aim)
             choices = with_counts
@@ -170,7 +169,7 @@ class TopKQuery(HistogramQuery):
             return ()
         choices, groups = self._choices(engine, aim)
         first: Choice[Any, RankingError] = in_currency(choices, aim)
-        if groups > MOST_SELECTIONS or isinstance(first.mechanism, NoisyTopK):
+        if groups > MAX_SELECTIONS or isinstance(first.mechanism, NoisyTopK):
             return ()
         return (self._chosen_ranking(first, aim, groups, ""),)
 

@@ -11,7 +11,6 @@ from takifugu.priors.markov import MarkovChain
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.accounting.largest_epsilon import largest_within
 from takifugu.translation.bounds import Binding, Bound, Witness
-from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.flow import LARGE, off_diagonal, pair_losses
 from takifugu.translation.certify.laws import (
     HeldLaw,
@@ -25,6 +24,7 @@ from takifugu.translation.certify.laws import (
 from takifugu.translation.certify.product import MAX_RANGE, Neighbourhood
 from takifugu.translation.certify.stars import StarSide, star_of
 from takifugu.translation.entry_costs import CostLevels, EntryCosts
+from takifugu.translation.models.chain import ChainLosses
 from takifugu.translation.models.chain_entries import (
     ChainBound,
     joined,

@@ -65,15 +65,7 @@ def carried(
                 g = up if sum_a > t * sum_b else down
                 total_a += g * sum_a
                 total_b += g * sum_b
-            elif begin == place:
-                g = up if a[u] > t * b[u] else down
-                weight_a, weight_b = g * a[u], g * b[u]
-                if weight_a > 0 or weight_b > 0:
-                    row = matrix[u]
-                    for v in range(k):
-                        next_a[v] += weight_a * row[v]
-                        next_b[v] += weight_b * row[v]
-            elif whole:
+            elif whole or begin == place:
                 sum_a = sum_b = 0.0
                 for other in range(begin, place + 1):
                     sum_a += a[order[level, other]]

@@ -17,11 +17,11 @@ import numpy as np
 
 from takifugu._core.numeric import Booleans, Floats, Integers, frozen
 from takifugu.errors import InvalidWorld
-from takifugu.translation.certify.chain import ChainLosses
 from takifugu.translation.certify.flow import Couplings, mixture_step, pair_losses
 from takifugu.translation.certify.groups import ConditionedWalk, Steps, Window
 from takifugu.translation.certify.laws import HeldLaw, row_slack
 from takifugu.translation.certify.stars import StarSide, classes_of, star_of
+from takifugu.translation.models.chain import ChainLosses
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
 from takifugu.translation.search.star_chains import halved, solve
 

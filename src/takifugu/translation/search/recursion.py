@@ -1,6 +1,6 @@
 r"""The transport bound of a Markov chain of finite length, entry by entry: the search.
 
-`takifugu.translation.certify.chain` has the recursion and its proof. Here the couplings of each
+`takifugu.translation.models.chain` has the recursion and its proof. Here the couplings of each
 step are solved, each from those of the step before.
 
 Long stretches in which nothing changes are not walked one by one: when the last step raised the
@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from takifugu._core.numeric import Floats
-from takifugu.translation.certify.chain import Chain, ChainLosses, Tables
 from takifugu.translation.certify.flow import (
     Couplings,
     FlowWalk,
@@ -41,6 +40,7 @@ from takifugu.translation.certify.hulls import (
     hull_boxes,
 )
 from takifugu.translation.entry_costs import CostLevels
+from takifugu.translation.models.chain import Chain, ChainLosses
 from takifugu.translation.search.couplings import MAX_STATES, solve_step
 from takifugu.translation.search.fixed_point import fixed_point, fixed_rows
 from takifugu.translation.search.hull_steps import solve_hull
@@ -72,13 +72,8 @@ def chain_losses(
     "unknown".
     """
     chain = Chain.from_priors(transitions, charged, start)
-    return chain.losses(walk_side(chain.ahead, chain.size), walk_side(chain.behind, chain.size))
-
-
-def walk_side(stretches: Sequence[StretchOfSide], size: int) -> Tables:
-    """The tables of one side, each proven by the couplings that were found for its step."""
-    walk = search_side(stretches, size)
-    return tuple(walk.tables), walk.at
+    walks = [search_side(part, chain.size) for part in (chain.ahead, chain.behind)]
+    return chain.losses(*((tuple(walk.tables), walk.at) for walk in walks))
 
 
 def search_side(
