@@ -30,9 +30,8 @@ from typing import Any
 
 from takifugu._core.rounding import float_up
 from takifugu.binding.entries import Entries
-from takifugu.binding.number_states import main_numbers, stand_for_ranges
 from takifugu.binding.prior_reading import PriorTranslation
-from takifugu.binding.protected_values import values_by_column
+from takifugu.binding.protected_values import main_numbers, stand_for_ranges, values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.adversaries import chains_of
