@@ -27,10 +27,10 @@ def test_every_family_has_its_lines() -> None:
     assert {kind: family.__name__ for kind, family in found.items()} == {
         kind: name for kind, (_, name) in KINDS.items()
     }
-    assert {type(prior) for prior in PRIORS} == set(found.values())
+    assert {type(prior) for prior in PRIORS} == set(found.values()), "tests/priors/families.py"
     for family in found.values():
-        assert family.__name__ in dir(takifugu.priors)
-        assert f"`{family.__name__}`" in (Prior.__doc__ or "")
+        assert family.__name__ in dir(takifugu.priors), "takifugu/priors/__init__.py"
+        assert f"`{family.__name__}`" in (Prior.__doc__ or ""), "takifugu/priors/prior.py"
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.kind)
