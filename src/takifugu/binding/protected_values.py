@@ -32,40 +32,26 @@ v, and so have the expectations. So G is a function of ranges with the cost
 and the translation of a chain or network over ranges bounds what it tells. Costs of several
 releases add up first, cell by cell, for the same numbers: the largest sum is at most the sum of the
 largest. The greatest number of a range that is not closed is a step below its end.
-
-**The main numbers of a prior** in one sentence: how much one value says about another. A guarantee
-holds against the priors that are stated, and "a Markov chain" states little: what a release costs
-depends on how long values stay as they are, and on how improbable its least probable step is.
-Whoever reads a guarantee should see these.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
 from takifugu._core.exact import exactly
-from takifugu._core.numeric import Floats
 from takifugu.costs.cost import Column, Cost, Matrix, Membership, Shape, Steps, Value
 from takifugu.costs.shapes import column_and_shape
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.priors import Name
 from takifugu.priors.gaussian import Gaussian
-from takifugu.priors.higher_order import HigherOrderChain
-from takifugu.priors.independent import Product, people_of
-from takifugu.priors.interval_chain import IntervalMarkovChain
-from takifugu.priors.kernels import Covariance
+from takifugu.priors.independent import people_of
 from takifugu.priors.labels import are_ranges, refuse_other_bounds
 from takifugu.priors.markov import MarkovChain
-from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
-from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
-from takifugu.visible import four_digits
 
 MAX_COMPARED_NUMBERS = 4096  # of a column whose numbers are compared with a prior's states
 MAX_PRICED_RANGES = 128  # of a prior whose sums are charged by range
@@ -159,60 +145,6 @@ def cost_by_range(names: tuple[str, ...], column: Amount) -> Cost | None:
     if all(cost == 1 for u, row in enumerate(rows) for v, cost in enumerate(row) if u != v):
         return None
     return Cost.of({Matrix(names, rows): 1})
-
-
-def main_numbers(priors: Mapping[str, Prior]) -> str:
-    """The main numbers of some priors, as a sentence; empty if none has any."""
-    found = {name: numbers for name, prior in priors.items() if (numbers := _numbers(prior))}
-    if not found:
-        return ""
-    if len(priors) == 1:
-        return f"The prior in numbers: {next(iter(found.values()))}."
-    each = "; ".join(f"{name}, {numbers}" for name, numbers in found.items())
-    return f"The priors in numbers: {each}."
-
-
-def _numbers(prior: Prior) -> str:
-    match prior:
-        case Product():
-            each = {_numbers(part) for part in prior.parts.values()}
-            return each.pop() if len(each) == 1 else ""
-        case MarkovChain() | TimeOfDayChain():
-            matrices = prior.transition.reshape(-1, *prior.transition.shape[-2:])
-            return _steps(matrices, matrices)
-        case IntervalMarkovChain():
-            return _steps(prior.lower[None], prior.upper[None])
-        case HigherOrderChain():
-            least = four_digits(float(prior.transition.min()), "down")
-            return (
-                f"{len(prior.states)} states, each step by the last {prior.order}; the least"
-                f" probable step has the probability {least}"
-            )
-        case Gaussian():
-            if isinstance(prior.kernel, Covariance):
-                return ""
-            rule = ", ".join(f"{name} {value}" for name, value in prior.kernel.parameters().items())
-            return (
-                f"covariance {prior.kernel.word} ({rule}), variance {four_digits(prior.variance)}"
-            )
-        case MarkovRandomField():
-            return f"{len(prior.entries):,} entries and {len(prior.edges):,} pairs that depend"
-        case BayesianNetwork():
-            arrows = sum(map(len, prior.parents))
-            return f"{len(prior.entries):,} entries and {arrows:,} arrows"
-    return ""
-
-
-def _steps(lower: Floats, upper: Floats) -> str:
-    """How often values stay, and the least probable step, of matrices ``[t, x, y]``."""
-    stays = [np.diagonal(each, axis1=-2, axis2=-1) for each in (lower, upper)]
-    low, high = four_digits(float(stays[0].min()), "down"), four_digits(float(stays[1].max()), "up")
-    often = low if low == high else f"{low} to {high}"
-    least = four_digits(float(lower.min()), "down")
-    return (
-        f"{lower.shape[-1]} states; a value is followed by itself with probability {often}, and the"
-        f" least probable step has the probability {least}"
-    )
 
 
 Values = Mapping[str, "ProtectedValues"]  # of each protected column of a session

@@ -29,6 +29,7 @@ class QueryKind:
         answers: What it answers, as the end of a sentence.
         of_numbers: Whether it is about columns of numbers; otherwise about labels.
         ranks: Whether it answers with a ranking of labels, which figures and pages show as one.
+        least_columns: How many columns a dataset must have for a form to offer it.
         without: Options that other kinds share and this one lacks, each with the reason.
     """
 
@@ -37,6 +38,7 @@ class QueryKind:
     answers: str
     of_numbers: bool = False
     ranks: bool = False
+    least_columns: int = 1
     without: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,7 +76,10 @@ KINDS: Mapping[str, QueryKind] = {
         "how often each label followed each other one",
     ),
     "marginals": QueryKind(
-        "counts.MarginalsQuery", "Marginals", "a histogram of each of some columns"
+        "counts.MarginalsQuery",
+        "Marginals",
+        "a histogram of each of some columns",
+        least_columns=2,
     ),
     "linear": QueryKind(
         "sums.WeightedSumQuery",

@@ -58,8 +58,10 @@ def test_kinds_are_those_that_the_columns_have_answers_for() -> None:
     def names(found: dict[str, Any]) -> set[str]:
         return {kind.name for kind in kinds_of(found)}
 
-    labels = {name for name, kind in KINDS.items() if not kind.of_numbers} - {"marginals"}
+    several = {name for name, kind in KINDS.items() if kind.least_columns > 1}
+    labels = {name for name, kind in KINDS.items() if not kind.of_numbers} - several
     numbers = {name for name, kind in KINDS.items() if kind.of_numbers} - {"linear"}
+    assert several == {"marginals"}
     assert names(description(label("a"))) == labels
     assert names(description(label("a"), label("b"))) == labels | {"marginals"}
     assert names(description(NUMBER)) == numbers

@@ -108,10 +108,8 @@ def kinds_of(description: Mapping[str, Any]) -> tuple[KindChoice, ...]:
     choices = []
     for kind in description["queries"]:
         name = kind["kind"]
-        needed = numbers if KINDS[name].of_numbers else labels
-        if not needed or (name == "linear" and not description["linear"]):
-            continue
-        if name == "marginals" and labels < 2:
+        columns = numbers if KINDS[name].of_numbers else labels
+        if columns < KINDS[name].least_columns or (name == "linear" and not description["linear"]):
             continue
         title, answers = KINDS[name].title, KINDS[name].answers
         ranking = KINDS[name].ranks
