@@ -419,6 +419,8 @@ class _Parts:
 
     def _ties(self, run: Any, entity: str, column: str, keys: dict[str, Any]) -> None:
         if self.answers.ties:
+            why = "settles ties, and is public by that: it must not reveal a protected column"
+            self.decide("order", ", ".join(self.answers.ties), why, guessed=False)
             return
         grouped = f"GROUP BY {quoted(entity)}, {quoted(column)} HAVING count(*) > 1"
         tied = run(f"SELECT 1 FROM {DATA} {grouped} LIMIT 1")  # noqa: S608 - quoted
