@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from takifugu.declarations.columns import FROM_THE_FITTED_ROWS, Outside, refuse_format
-from takifugu.declarations.declaration import Declaration
+from takifugu.declarations.declaration import OPEN, Declaration, OpenPoint
 from takifugu.declarations.declaration_files import FROM_THE_DATA, declaration_of
-from takifugu.declarations.open_points import OPEN, OpenPoint
 from takifugu.declarations.table_errors import InvalidDeclaration
 from takifugu.drafting.draft_guesses import (
     UNIX,
