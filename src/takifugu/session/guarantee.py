@@ -36,9 +36,8 @@ import numpy as np
 from takifugu._core.numeric import Floats
 from takifugu._core.rounding import float_up
 from takifugu.binding.entries import Entries
-from takifugu.binding.number_states import stand_for_ranges
 from takifugu.binding.prior_reading import PriorTranslation
-from takifugu.binding.protected_values import values_by_column
+from takifugu.binding.protected_values import stand_for_ranges, values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.adversaries import chains_of
