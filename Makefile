@@ -21,7 +21,7 @@ DATA ?=
 # Every command is a process of its own: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test nightly torture sbom check format lint types imports bench docs wheel reproduction clean
+.PHONY: demo serve-demo test nightly torture sbom check format references lint types imports bench docs wheel reproduction clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -54,6 +54,12 @@ check: lint types imports test
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# What is written from the declarations of query kinds, options, commands and routes: commit it.
+references: $(READY)
+	$(BIN)/python -m takifugu.session.planner_stub
+	$(BIN)/python -m takifugu.cli.command_reference docs/reference/commands.md
+	$(BIN)/python -m takifugu.server.api.rest_reference docs/reference/rest.md
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -16,6 +16,7 @@ import takifugu
 from takifugu.errors import TakifuguError
 from takifugu.priors.documents import KINDS
 from takifugu.session.query_kinds import KINDS as QUERY_KINDS
+from takifugu.session.query_options import KIND_OPTIONS, SHARED_OPTIONS
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -99,6 +100,17 @@ def test_the_page_of_query_kinds_has_every_kind() -> None:
     page = (REFERENCE / "query-kinds.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## (.*)$", page, re.MULTILINE)
     assert headings[0].startswith("Options") and set(headings[1:]) == set(QUERY_KINDS)
+
+
+@pytest.mark.parametrize("kind", QUERY_KINDS)
+def test_the_page_of_query_kinds_has_every_option(kind: str) -> None:
+    page = (REFERENCE / "query-kinds.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", page, re.MULTILINE))
+    options = KIND_OPTIONS[kind]
+    for name in (*options.required, *options.optional):
+        assert f"`{name}`" in sections[kind]
+    for name in SHARED_OPTIONS:
+        assert f"| `{name}` |" in sections["Options that every kind has"]
 
 
 def test_the_page_of_priors_has_every_kind() -> None:

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 import takifugu
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.cli.command_reference import commands, section
 
 SRC = str(Path(takifugu.__file__).parents[1])
 
 
 def command(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["collapse", *arguments])
+    result = CliRunner().invoke(program(), ["collapse", *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
 

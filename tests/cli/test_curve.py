@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.priors import MarkovChain, read_prior
 
 
 def run(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    result = CliRunner().invoke(program(), [str(a) for a in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -138,7 +138,7 @@ def test_mistakes_are_one_clear_line(
 ) -> None:
     monkeypatch.chdir(ward.parent)
     words = [str(ward) if a == "{ward}" else a for a in arguments]
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(program(), words)
     assert isinstance(result.exception, TakifuguError)
     assert field is None or result.exception.field == field
     assert "\n" not in str(result.exception)
@@ -149,7 +149,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     data = tmp_path / "visits.csv"
     data.write_text("who,where\n1,a\n1,b\n")
     words = ["prior", "fit", str(data), "--entity", "whom", "--state", "where", "-o", "x.json"]
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(program(), words)
     assert isinstance(result.exception, InvalidFile) and "'whom'" in result.exception.given
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.cli.demo import demo_steps
 from takifugu.cli.demo.demo_command import LEAD, NewFolder
 from takifugu.cli.demo.demo_steps import DemoRecord
@@ -50,7 +50,7 @@ def run(folder: Path) -> tuple[str, DemoRecord]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo_steps, "run_steps", noted)
         done = CliRunner().invoke(
-            app, ["demo", "--rows", ROWS, "--out", str(folder)], catch_exceptions=False
+            program(), ["demo", "--rows", ROWS, "--out", str(folder)], catch_exceptions=False
         )
     assert done.exit_code == 0
     (record,) = records
@@ -72,7 +72,9 @@ def printed(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo_steps, "run_steps", played_back)
         done = CliRunner().invoke(
-            app, ["demo", "--rows", ROWS, "--out", str(again), "--json"], catch_exceptions=False
+            program(),
+            ["demo", "--rows", ROWS, "--out", str(again), "--json"],
+            catch_exceptions=False,
         )
     assert done.exit_code == 0
     facts: dict[str, Any] = json.loads(done.stdout)
@@ -172,7 +174,7 @@ def test_how_many_places_are_right_is_counted_from_the_rows(printed: dict[str, A
 @pytest.mark.usefixtures("run")
 def test_a_folder_in_use_is_refused_and_left_alone(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    again = CliRunner().invoke(app, ["demo", "--rows", ROWS, "--out", str(folder)])
+    again = CliRunner().invoke(program(), ["demo", "--rows", ROWS, "--out", str(folder)])
     assert isinstance(again.exception, InvalidFile)
     assert again.exception.field == "--out"
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
@@ -239,6 +241,6 @@ def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [["--rows", "19999"], ["--rows", "100000001"], ["--seed", "-1"]])
 def test_numbers_out_of_range_are_refused(given: list[str], tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["demo", *given, "--out", str(tmp_path / "new")])
+    done = CliRunner().invoke(program(), ["demo", *given, "--out", str(tmp_path / "new")])
     assert isinstance(done.exception, Malformed)
     assert not list(tmp_path.iterdir())

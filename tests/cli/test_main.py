@@ -26,9 +26,9 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...]) -> None:
 
 def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom takifugu.cli import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom takifugu.cli import program\n"
         "for words in (['--help'], ['check', '--help'], ['collapse', '--help'], ['ledger']):\n"
-        "    assert 'Usage' in CliRunner().invoke(app, words).output\n"
+        "    assert 'Usage' in CliRunner().invoke(program(), words).output\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'opendp', 'ibis', 'duckdb',"
         " 'sqlalchemy', 'pandas', 'pyarrow', 'sqlite3', 'psycopg'}\n"
         "sys.exit(repr(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)"

@@ -142,6 +142,20 @@ def test_open_points_are_all_said_with_the_command_to_go_on(
     assert (column.missing, float(column.step)) == ("refuse", 0.001)
 
 
+def test_the_command_to_go_on_gives_each_option_once_and_says_that_ties_are_public(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = np.random.default_rng(2).integers(4, size=600)
+    rows = [f"u{n // 10},{n % 10 // 2},{n % 2},{PLACES[k]}" for n, k in enumerate(drawn)]
+    (tmp_path / "visits.csv").write_text("\n".join(["user,step,venue,place", *rows]) + "\n")
+    found = json.loads(start(tmp_path, monkeypatch, "visits.csv --order none --json").out)
+    assert found["next"] == "takifugu quickstart visits.csv --order COLUMN"
+    line = "visits.csv --ties venue --json"
+    choices = start(tmp_path, monkeypatch, line).json()["choices"]
+    (ties,) = (choice for choice in choices if choice["value"] == "venue")
+    assert ties["what"] == "order" and "must not reveal" in ties["reason"]
+
+
 @pytest.mark.nightly
 def test_a_survey_needs_no_order_and_gets_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

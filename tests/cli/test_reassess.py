@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.errors import TakifuguError
 
 
@@ -20,7 +20,7 @@ def ward(tmp_path: Path) -> Path:
 
 
 def command(*arguments: object) -> str:
-    result = CliRunner().invoke(app, ["reassess", *map(str, arguments)])
+    result = CliRunner().invoke(program(), ["reassess", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output

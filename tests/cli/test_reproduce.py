@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app, main
+from takifugu.cli import main, program
 from takifugu.cli.commands.reproduce_command import (
     MAX_ROWS,
     MIN_ROWS,
@@ -48,7 +48,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(*arguments: object) -> str:
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    result = CliRunner().invoke(program(), ["reproduce", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output

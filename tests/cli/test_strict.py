@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from takifugu.cli import app, exit_status
+from takifugu.cli import exit_status, program
 from takifugu.cli.command_reference import commands
 from takifugu.cli.declared_flags import requested
 from takifugu.cli.shared_options import InvalidOption, StrictCommand, StrictGroup
@@ -17,7 +17,7 @@ from tests.cli.running import call, start
 from tests.raising import raises
 from tests.session.study import write_data
 
-ROOT = typer.main.get_command(app)
+ROOT = typer.main.get_command(program())
 COMMANDS = {"": ROOT} | dict(commands())
 OPTIONS = [
     (name, option)

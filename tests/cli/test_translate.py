@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.cli.shared_options import InvalidOption
 from takifugu.costs.losses import Approximate, Concentrated, Pure
 from takifugu.errors import InvalidFile, TakifuguError
@@ -39,7 +39,7 @@ def ward(tmp_path: Path) -> Path:
 
 
 def command(*arguments: object) -> Any:
-    result = CliRunner().invoke(app, ["translate", *map(str, arguments)])
+    result = CliRunner().invoke(program(), ["translate", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, result.output
@@ -212,7 +212,7 @@ def test_extreme_priors_are_answered_or_refused_without_a_warning(
 ) -> None:
     path = tmp_path / "prior.json"
     write_prior(EXTREMES[name], path)  # a warning is an error here
-    result = CliRunner().invoke(app, ["translate", str(path), *asked, "--json"])
+    result = CliRunner().invoke(program(), ["translate", str(path), *asked, "--json"])
     if result.exit_code:
         assert isinstance(result.exception, TakifuguError)
         return
@@ -327,7 +327,7 @@ def test_what_is_not_a_cost_is_refused(
             (tmp_path / "cost.json").write_text(argument[1:])
             argument = str(tmp_path / "cost.json")
         given.append(argument)
-    result = CliRunner().invoke(app, ["translate", str(places), *given])
+    result = CliRunner().invoke(program(), ["translate", str(places), *given])
     assert isinstance(result.exception, InvalidOption) and result.exception.field == field
 
 

@@ -188,6 +188,14 @@ def test_a_total_that_was_edited_releases_nothing(ledger: Ledger, url: str, edit
     ledger.charge(charge("0.01", (0, 5), ["fr"], analyst="ana"), DOUBLING)
 
 
+def test_an_account_that_was_edited_is_not_shown(ledger: Ledger, url: str) -> None:
+    charged_twice(ledger)
+    assert ledger.positions("ward")
+    tamper(url, "UPDATE takifugu_accounts SET epsilon = '1000'")
+    with raises(LedgerDamaged, reason="totals"):
+        ledger.positions("ward")
+
+
 @pytest.mark.parametrize(
     "added",
     [

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from takifugu.declarations import InvalidDeclaration
+from takifugu.declarations.declaration import OpenDeclaration
 from takifugu.declarations.declaration_files import parse_declaration, read_declaration
-from takifugu.declarations.open_points import OpenDeclaration
 from takifugu.drafting import draft_of
 from takifugu.drafting.draft_guesses import guess_entity, guess_order, guess_protected, words_of
 from takifugu.drafting.draft_text import draft_text, path_from

@@ -17,7 +17,7 @@ from takifugu.errors import (
 )
 from takifugu.ledger import Ledger, Snapshot, Terms
 from takifugu.ledger.charging import similar_names
-from takifugu.ledger.events.decisions import Review, decimal_up
+from takifugu.ledger.events.decisions import Review, decimal_up, misfit
 from takifugu.ledger.frontier import ZERO
 from tests.contracts.ledger import tamper
 from tests.ledger.charges import DOUBLING, IDENTITY, charge
@@ -275,3 +275,22 @@ def test_who_was_meant_is_guessed_and_many_names_are_cut_short(ledger: Ledger) -
     with raises(UnknownAnalyst, similar=()) as refused:
         ledger.charge(charge("0.1"), DOUBLING)
     assert len(refused.value.known) == 30 and len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("decides", "asks", "reason"),
+    [
+        ("olga", "bob", None),
+        ("ANA", "bob", "person"),
+        ("Bob", "bob", "person"),
+        ("olga", None, None),
+    ],
+)
+def test_an_approval_is_by_somebody_else_than_who_asks_and_who_is_asked_for(
+    decides: str, asks: str | None, reason: str | None
+) -> None:
+    about = {"dataset": "ward", "analyst": "ana", "question": "q"}
+    approval = about | {"decision": "approved", "actor": decides, "under": 4}
+    taken = about | {"kind": "charge", "actor": asks, "approval": 5}
+    assert misfit(approval, taken, 4) == reason
+    assert misfit(None, taken, 4) == "missing"

@@ -1,6 +1,7 @@
 """A rehearsal admits what the ledger then admits, charge for charge."""
 
 from collections.abc import Iterator
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from takifugu.costs.losses import Concentrated
 from takifugu.errors import BudgetExceeded
-from takifugu.ledger import Charge, Ledger, open_ledger
+from takifugu.ledger import Charge, Groups, Ledger, Window, open_ledger
 from takifugu.ledger.events.replay import Rehearsed, rehearse
 from takifugu.ledger.limits import Limits
 from tests.ledger.charges import DOUBLING, RICH, Doubling, charge
@@ -136,3 +137,16 @@ def test_what_a_budget_admits_is_no_more_than_that_budget(folder: Path) -> None:
         assert found == Rehearsed(half, True, 2.0)  # and not 2.25
         ledger.charge(half, Loose())
         assert ledger.spent("ward", Loose()) == 2.0
+
+
+def test_a_charge_that_is_refused_fixes_no_cells_for_those_after_it(folder: Path) -> None:
+    """Neither the unit of windows nor the columns of groups: nothing was written under them."""
+    days = charge(5, Window(date(2026, 1, 1), date(2026, 2, 1)), ["fr"])
+    steps = charge("1/4", (0, 3), Groups(["sex", "ward"], [("m", 3)]))
+    with open_ledger(folder / "ward.ledger", witness=False) as ledger:
+        ledger.set_budget("ward", 2)
+        refused, fine = ledger.rehearse([(days, DOUBLING), (steps, DOUBLING)])
+        assert (refused.admitted, fine.admitted) == (False, True)
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(days, DOUBLING)
+        ledger.charge(steps, DOUBLING)

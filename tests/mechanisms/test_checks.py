@@ -28,7 +28,7 @@ from takifugu.mechanisms import (
     RandomisedResponse,
     ThresholdedHistogram,
 )
-from takifugu.mechanisms.checks import counts
+from takifugu.mechanisms.mechanism_protocol import counts
 from takifugu.papers.composition.baselines.algorithms import (
     PufferfishExponential,
     PufferfishLaplace,

@@ -21,8 +21,7 @@ from takifugu.mechanisms.calibration import (
     certify,
     target_of,
 )
-from takifugu.mechanisms.checks import MAX_SCALE
-from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Sensitivity
+from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, MAX_SCALE, Sensitivity
 from takifugu.translation.protocol import LossTranslation
 from tests.raising import raises
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.errors import InvalidFile, TakifuguError
 from takifugu.priors import read_prior
 from takifugu.priors.bif import parse_bif, read_bif, to_bif
@@ -103,7 +103,7 @@ def test_bad_files_get_one_line_that_names_theirs(
 @pytest.mark.parametrize("name", ["alarm", "sachs", "hepar2", "insurance"])
 def test_python_and_the_commands_read_rounded_rows_alike(name: str) -> None:
     path = example(name)
-    shown = CliRunner().invoke(app, ["prior", "show", str(path), "--json"])
+    shown = CliRunner().invoke(program(), ["prior", "show", str(path), "--json"])
     assert shown.exit_code == 0, shown.output
     printed = json.loads(shown.stdout)["rescaled_rows"]
     read = read_prior(path)

@@ -349,6 +349,19 @@ def test_the_most_that_is_advised_is_accepted_where_prices_come_in_steps() -> No
     assert priced(Steps(), Pure(1), standing(Steps(), "2")).most == 2
 
 
+class Uneven(Identity):
+    """It allows a little more for 1.234 than for what lies on both sides, as searches may."""
+
+    def to_dp(self, pufferfish: float, /) -> float:
+        """As it is, but for one number."""
+        return pufferfish * (1.1 if pufferfish == 1.234 else 1)
+
+
+def test_what_is_advised_is_looked_for_below_a_number_that_is_not_accepted() -> None:
+    found = priced(Uneven(), Pure(1), standing(Uneven(), "2", Pure("0.76544"))).most
+    assert Decimal("1.23") < found < Decimal("1.234")
+
+
 class Loose(Identity):
     """Its price of a loss is a little above what its allowance says."""
 

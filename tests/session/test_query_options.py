@@ -19,7 +19,7 @@ from takifugu.declarations import InvalidQuery
 from takifugu.errors import UnsoundRequest
 from takifugu.session.planner import Planner
 from takifugu.session.planner_stub import FILE, stub
-from takifugu.session.query_kinds import KINDS, query_class
+from takifugu.session.query_kinds import KINDS, is_ranking, query_class
 from takifugu.session.query_options import KIND_OPTIONS, OPTIONS, QueryOptions, checked
 from tests.raising import raises
 from tests.session.world import opened
@@ -39,8 +39,14 @@ def test_every_kind_has_a_class_and_a_method() -> None:
     assert all(name in KINDS for option in OPTIONS.values() for name in option.kinds)
 
 
+def test_a_ranking_is_known_by_its_line() -> None:
+    assert is_ranking("top_k") and not is_ranking("histogram")
+    assert not is_ranking("of a later version") and not is_ranking(None)
+    assert all(kind.ranks == ("within" in kind.without) for kind in KINDS.values())
+
+
 def test_type_checkers_read_the_methods_that_there_are() -> None:
-    assert FILE.read_text(encoding="utf-8") == stub(), "python -m takifugu.session.planner_stub"
+    assert FILE.read_text(encoding="utf-8") == stub(), "make references"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -325,16 +331,17 @@ def test_there_is_one_aim() -> None:
 
 
 VALUES: Mapping[str, Any] = {
-    "values": ("home",), "k": 2, "level": "0.5", "grid": 1, "reference": (1.0, 2.0), "gap": 3.0,
-    "query": "load", "leave_out": ("other",), "sum_to_one": True,
-}  # fmt: skip
+    name: True if option.type == "flag" else option.example
+    for name, option in OPTIONS.items()
+    if option.kinds
+}
 
 
 @pytest.mark.parametrize("kind", KIND_OPTIONS)
 def test_a_kind_takes_its_own_options_and_no_others(kind: Any) -> None:
     """By the table that pages and commands are made from."""
     mine = KIND_OPTIONS[kind]
-    needed = {name: VALUES.get(name, ["a", "b"]) for name in mine.required}
+    needed = {name: VALUES[name] for name in mine.required}
     made = QueryOptions(kind, epsilon=1, **needed)
     assert set(made.given()) == {"epsilon", *mine.required}
     for name in mine.required:
@@ -343,14 +350,16 @@ def test_a_kind_takes_its_own_options_and_no_others(kind: Any) -> None:
     for name, value in VALUES.items():
         options: dict[str, Any] = {"epsilon": 1, **needed, name: value}
         if name in (*mine.required, *mine.optional) and name not in KINDS[kind].without:
-            assert getattr(QueryOptions(kind, **options), name) == value
+            document = QueryOptions(kind, **options).document()
+            assert document[name] == value and QueryOptions.from_document(document).document() == (
+                document
+            )
         else:
             with raises(InvalidQuery, field=name):
                 QueryOptions(kind, **options)
     for name in KINDS[kind].without:
-        value = VALUES.get(name, {"within": 3, "by": ("zone",), "delta": "1e-6"}.get(name, 1))
-        with pytest.raises(InvalidQuery):
-            QueryOptions(kind, **{"epsilon": 1, **needed, name: value})
+        with raises(InvalidQuery, field=name):
+            QueryOptions(kind, **{"epsilon": 1, **needed, name: OPTIONS[name].example})
 
 
 def test_a_document_names_each_option_once() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from takifugu.binding.number_states import cost_by_range
+from takifugu.binding.protected_values import cost_by_range
 from takifugu.costs.cost import ANY, Column, Cost, Matrix
 from takifugu.declarations import Amount, Category
 from takifugu.errors import UnsoundRequest

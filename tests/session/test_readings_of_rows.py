@@ -79,6 +79,17 @@ def by_hour(hours: int) -> TimeOfDayChain:
     return TimeOfDayChain(table, states=("home", "ward"), length=4)
 
 
+def test_a_prior_of_any_family_that_repeats_is_held_to_the_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, read = by_hour(24).beginning(0), {"prior": Entries("sequence")}
+    with open_engine(declaration(tmp_path), threads=1) as engine:
+        refuse_unmatched({"prior": chain}, read, engine)
+        monkeypatch.setattr(type(chain), "period", 7)
+        with raises(UnsoundRequest, field="prior", reason="hours", given=7, needed=24):
+            refuse_unmatched({"prior": chain}, read, engine)
+
+
 def test_a_prior_by_hour_needs_the_hours_of_a_day_and_rows_one_an_hour(tmp_path: Path) -> None:
     path = tmp_path / "hours.csv"
 

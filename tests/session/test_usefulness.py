@@ -276,6 +276,15 @@ def test_errors_are_within_the_predicted_half_width(
 # --- what would make it useful ---
 
 
+def test_a_plan_without_advice_has_the_same_verdict_and_price(tmp_path: Path) -> None:
+    with asked(tmp_path, "histogram", times=20) as (ask, session, _):
+        plan = ask(epsilon="0.02")
+        bare = session.planned(plan.options, advice=False)
+    assert plan.usefulness.remedy is not None
+    assert bare.usefulness == replace(plan.usefulness, remedy=None)
+    assert (bare.cost, bare.error, bare.notes) == (plan.cost, plan.error, plan.notes)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", EVERY)
 def test_the_advised_epsilon_is_enough_and_hardly_more(tmp_path: Path, kind: str) -> None:

@@ -13,6 +13,7 @@ from takifugu.declarations import (
     Source,
     parse_declaration,
 )
+from takifugu.drafting import table
 from takifugu.session.cells import cells_of, declared
 from takifugu.tables import check, open_engine
 from tests.raising import raises
@@ -198,3 +199,13 @@ def test_how_a_file_is_read_is_part_of_what_names_its_cells(
         with open_engine(declaration) as engine:
             named.append(cells_of(engine, ("place",), None).fingerprint)
     assert named[0] != named[1]
+
+
+def test_an_order_of_numbers_that_is_taken_for_times_says_how_to_declare_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("user,step,place\nAnn,0,home\nAnn,1,work\n", encoding="utf-8")
+    visits = table(path, entity="user", order="step", protected={"place": ["home", "work"]})
+    with pytest.raises(InvalidDeclaration, match="order_kind = 'number' or 'unix'"):
+        visits.open()

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from takifugu._core.numeric import Floats
-from takifugu.costs.cost import NOTHING, Cost, Matrix
+from takifugu.costs.cost import NOTHING, Cost, Matrix, Membership
+from takifugu.priors import Explicit, Tables
 from takifugu.priors.independent import IndependentEntries
 from takifugu.priors.secrets import Secrets
 from takifugu.translation.bounds import Binding, Bound
 from takifugu.translation.entry_costs import EntryCosts
+from takifugu.translation.models import small_priors
+from takifugu.translation.search import junction
 from tests.oracles.transport import loss_by_potentials
 from tests.translation.transports import transport_of
 
@@ -107,3 +110,44 @@ def test_one_value_against_another_costs_what_the_matrix_says_and_no_more() -> N
     assert 0.375 - 1e-10 < found.leak < 0.375 and found.entries == ("b",)
     free = transport.valued(EntryCosts(by_entry=(NOTHING, NOTHING)))
     assert free.value == 0.0 and free.binding == Binding("0|2", "1", entry="b")
+
+
+# --- many listed datasets ---
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_many_listed_datasets_cost_no_more_by_value_than_by_scalars(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float
+) -> None:
+    """Coupled one group after another they may; the linear program of the scalars is exact."""
+    monkeypatch.setattr(small_priors, "MAX_COUPLED_DATASETS", 4)
+    monkeypatch.setattr(junction, "MAX_COUPLED_STATES", 4)
+    law = np.random.default_rng(3).dirichlet(np.full(64, 0.5))
+    listed = Explicit(Tables.of(dict.fromkeys(range(6), ("0", "1"))), law)
+    bound = transport_of(listed, Secrets())
+    charged = Cost.any(epsilon), Cost.of({Membership(["1"]): epsilon})
+    most = bound.uniform(epsilon)
+    for costs in (
+        EntryCosts(charged[:1]),
+        EntryCosts(charged[1:]),
+        EntryCosts(by_entry=charged * 3),
+    ):
+        found = bound.valued(costs)
+        assert found.value <= most.value and found.by_entry is not None
+        assert found.value == found.by_entry.max()
+    nothing = Cost.of({Membership(["2"]): epsilon})  # as one dataset: no program is needed
+    monkeypatch.setattr(small_priors, "translation_exact", None)
+    assert bound.valued(EntryCosts((nothing,))).value == 0
+
+
+def test_a_few_listed_datasets_are_coupled_at_once_however_many_pairs_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = tuple(map(str, range(5)))
+    law = np.random.default_rng(1).dirichlet(np.full(5 * 16, 0.5))
+    listed = Explicit(Tables.of({0: values, **dict.fromkeys(range(1, 5), ("0", "1"))}), law)
+    costs, secrets = EntryCosts((Cost.any(0.5),)), Secrets(entries=(0,))
+    best = transport_of(listed, secrets).valued(costs).value
+    monkeypatch.setattr(junction, "MAX_LAST_CELLS", 100)
+    monkeypatch.setattr(junction, "MAX_COUPLED_STATES", 4)
+    assert transport_of(listed, secrets).valued(costs).value == best

@@ -13,7 +13,7 @@ def run(report: "Report", rng: "np.random.Generator") -> None:
 
     The modules are imported here: a plugin of this package also runs in those environments.
     """
-    from torture.dependencies.licence_check import check_licences
+    from torture.dependencies.licence_page import check_licences
     from torture.dependencies.matrix import run_matrix
 
     check_licences(report)

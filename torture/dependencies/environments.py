@@ -1,27 +1,28 @@
-"""Environments with the oldest, the pinned or the newest versions of what the project needs."""
+"""Environments, which nox makes, with the oldest, pinned or newest versions that we require."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
-from torture.dependencies.oldest import OLDEST
-from torture.dependencies.requirements import CONSTRAINTS
+from python_discovery import get_interpreter
+
 from torture.part_report import ROOT
 
-LEVELS = {"oldest": OLDEST, "pinned": CONSTRAINTS, "newest": None}
+VERSIONS = ("3.11", "3.12", "3.13")  # of Python, and
+LEVELS = ("oldest", "pinned", "newest")  # of packages, as in noxfile.py
 MINUTES_TO_INSTALL = 20.0
 NOT_COPIED = (
-    *(".git", ".venv", ".hypothesis", ".*_cache", "__pycache__", "*.egg-info"),
+    *(".git", ".venv", ".nox", ".hypothesis", ".*_cache", "__pycache__", "*.egg-info"),
     *("build", "dist", "out"),
 )
-_LIST = (
+_VERSIONS_OF_PACKAGES = (
     "import json; from importlib.metadata import distributions as d;"
     "print(json.dumps({one.name.lower().replace('_', '-'): one.version for one in d()}))"
 )
@@ -37,7 +38,7 @@ class Environment:
 
     Attributes:
         version: Of Python: "3.12".
-        level: A key of `LEVELS`.
+        level: One of `LEVELS`.
         folder: Of the environment.
         tree: The sources that it runs.
     """
@@ -51,6 +52,11 @@ class Environment:
     def name(self) -> str:
         """What people call it."""
         return f"Python {self.version}, {self.level} versions"
+
+    @property
+    def session(self) -> str:
+        """What nox calls it."""
+        return f"tests-{self.version}({self.level})"
 
     @property
     def python(self) -> Path:
@@ -73,42 +79,29 @@ class Environment:
 
     def packages(self) -> dict[str, str]:
         """The versions of what is installed in it."""
-        known: dict[str, str] = json.loads(self.run("-c", _LIST, timeout=120).stdout)
-        return known
+        versions: dict[str, str] = json.loads(
+            self.run("-c", _VERSIONS_OF_PACKAGES, timeout=120).stdout
+        )
+        return versions
 
 
 def surroundings(folder: Path) -> dict[str, str]:
     """Variables for what runs in an environment: none of this one's Python."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath)])
-    return {**kept, "PATH": path, "VIRTUAL_ENV": str(folder)}
+    return {**inherited, "PATH": path, "VIRTUAL_ENV": str(folder)}
 
 
-def extras() -> str:
-    """The extras that are installed: Spark too where there is Java."""
-    return "dev,tables,spark" if shutil.which("java") else "dev,tables"
+def _with_pyenv() -> dict[str, str]:
+    """The variables of this process, with which all Pythons that pyenv keeps are found as well."""
+    folder = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    versions = sorted((path.name for path in (folder / "versions").glob("3.*")), reverse=True)
+    return {**os.environ, "PYENV_ROOT": str(folder), "PYENV_VERSION": ":".join(versions)}
 
 
-def lines(python: Path, folder: Path, level: str, *, uv: bool) -> list[list[str]]:
-    """The commands that make an environment, to be run in the sources."""
-    constraints = LEVELS[level]
-    pins = [] if constraints is None else ["-c", str(constraints.relative_to(ROOT))]
-    ours = f".[{extras()}]"
-    if uv:
-        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
-        install += ["--python", str(folder / "bin" / "python"), *pins]
-        make = [sys.executable, "-m", "uv", "venv", "--quiet", "--python", str(python), str(folder)]
-    else:
-        make = [str(python), "-m", "venv", str(folder)]
-        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        install += ["--disable-pip-version-check", *pins]
-    # Only the files of pgmpy are read: without what it needs to be imported, as `make test` has it.
-    return [make, [*install, "-e", ours], [*install, "--no-deps", "pgmpy"]]
-
-
-def has_uv() -> bool:
-    """Whether uv is there, which makes environments in seconds."""
-    return find_spec("uv") is not None
+def interpreters() -> list[str]:
+    """Those of `VERSIONS` that are on this machine."""
+    return [version for version in VERSIONS if get_interpreter(version, env=_with_pyenv())]
 
 
 def cache(within: Path) -> Path:
@@ -117,35 +110,37 @@ def cache(within: Path) -> Path:
 
 
 @contextmanager
-def environment(
-    version: str, python: Path, level: str, *, within: Path, tree: Path
-) -> Iterator[Environment]:
+def environment(version: str, level: str, *, within: Path, tree: Path) -> Iterator[Environment]:
     """An environment that is removed at the end.
 
     Raises:
         NotInstalled: The installer failed, or took too long.
     """
-    folder = within / f"{version}-{level}"
+    folder = within / f"tests-{version.replace('.', '-')}-{level}"  # as nox names it
+    created = Environment(version, level, folder, tree)
     shutil.rmtree(folder, ignore_errors=True)
+    line = [sys.executable, "-m", "nox", "--session", created.session, "--install-only"]
+    line += ["--noxfile", str(tree / "noxfile.py"), "--envdir", str(within)]
     try:
-        for line in lines(python, folder, level, uv=has_uv()):
+        with subprocess.Popen(  # noqa: S603 - nox, on our own file
+            [*line, "--error-on-missing-interpreters"],
+            env={**_with_pyenv(), "UV_CACHE_DIR": str(cache(within))},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as nox:
             try:
-                done = subprocess.run(  # noqa: S603 - an installer
-                    line,
-                    cwd=tree,
-                    env={**os.environ, "UV_CACHE_DIR": str(cache(within))},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                    errors="replace",
-                    check=False,
-                    timeout=60 * MINUTES_TO_INSTALL,
-                )
+                output, _ = nox.communicate(timeout=60 * MINUTES_TO_INSTALL)
             except subprocess.TimeoutExpired as late:
                 raise NotInstalled(f"no end after {MINUTES_TO_INSTALL:g} minutes") from late
-            if done.returncode:
-                raise NotInstalled(done.stdout.strip()[-1500:])
-        yield Environment(version, level, folder, tree)
+            finally:
+                if nox.poll() is None:
+                    os.killpg(nox.pid, signal.SIGKILL)  # what it has started, too
+        if nox.returncode:
+            raise NotInstalled(output.strip()[-1500:])
+        yield created
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -4,6 +4,7 @@ The page is also where the licences of packages are kept that an environment lac
 extras keep their row as long as their pin stays.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution
@@ -11,10 +12,9 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from torture.dependencies.files_within import WITHIN
-from torture.dependencies.licences import Kind, kind_of, licence_of
-from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, used_by
-from torture.part_report import ROOT
+from torture.dependencies.licences import WITHIN, Kind, kind_of, licence_of, unsuited
+from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, pinned, used_by
+from torture.part_report import ROOT, Report
 
 PAGE = ROOT / "docs" / "reference" / "licences.md"
 
@@ -143,3 +143,22 @@ def write_page(
     listed = rows(asked, pins, there, before)
     path.write_text(written(listed), encoding="utf-8")
     return listed
+
+
+def check_licences(report: Report) -> None:
+    """Findings for licences that do not suit, and a table of how many packages have which kind."""
+    listed = read(PAGE.read_text(encoding="utf-8"))
+    again = "python -m torture.dependencies --licences"
+    for name in sorted(set(pinned()) - set(listed)):
+        report.finding(f"{name} is pinned, and not on the page of licences", again)
+    uses = {name: row.uses for name, row in listed.items()}
+    for one in unsuited({name: row.licence for name, row in listed.items()}, uses):
+        report.finding(f"{one.package} ({one.licence or 'unknown'}): {one.why}", again)
+    report.count("licences", len(listed))
+    users = {name for name, by in uses.items() if {ALWAYS, *RUNTIME} & set(by)}
+    kinds = Counter((kind_of(row.licence), name in users) for name, row in listed.items())
+    rows = [
+        (kind.name.lower().replace("_", " "), kinds[kind, True], kinds[kind, False])
+        for kind in sorted({kind for kind, _ in kinds})
+    ]
+    report.table("Licences", ("kind", "packages of users", "of developers besides"), rows)

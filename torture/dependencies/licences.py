@@ -7,15 +7,20 @@ too. Tools of developers are never handed out: they only need a licence that is 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Any
 
+from license_expression import LicenseSymbol, LicenseWithExceptionSymbol, Licensing
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
 from torture.dependencies.requirements import ALWAYS, RUNTIME
+
+_SPDX = Licensing()
 
 
 class Kind(IntEnum):
@@ -159,38 +164,17 @@ def kind_of(expression: str | None) -> Kind:
     """What a licence asks for: the most of those joined by AND, the least of those by OR."""
     if expression is None or _spdx(expression) is None:
         return Kind.UNKNOWN
-    return _Reader(re.findall(r"\(|\)|[^\s()]+", expression)).either()
+    return _kind(_SPDX.parse(expression))
 
 
-class _Reader:
-    """Reads an SPDX expression: OR binds less than AND, AND less than WITH."""
-
-    def __init__(self, words: list[str]) -> None:
-        self._words = words
-
-    def either(self) -> Kind:
-        found = self._both()
-        while self._words[:1] == ["OR"]:
-            self._words.pop(0)
-            found = min(found, self._both())
-        return found
-
-    def _both(self) -> Kind:
-        found = self._one()
-        while self._words[:1] == ["AND"]:
-            self._words.pop(0)
-            found = max(found, self._one())
-        return found
-
-    def _one(self) -> Kind:
-        word = self._words.pop(0)
-        if word == "(":
-            found = self.either()
-            self._words.pop(0)
-            return found
-        if self._words[:1] == ["WITH"]:
-            del self._words[:2]  # an exception only ever allows more
-        return KINDS.get(word, Kind.UNKNOWN)
+def _kind(licence: Any) -> Kind:
+    """The kind of a parsed expression."""
+    if isinstance(licence, LicenseWithExceptionSymbol):
+        return _kind(licence.license_symbol)  # an exception only ever allows more
+    if isinstance(licence, LicenseSymbol):
+        return KINDS.get(licence.key, Kind.UNKNOWN)
+    choose = min if isinstance(licence, _SPDX.OR) else max
+    return choose(map(_kind, licence.args))
 
 
 @dataclass(frozen=True)
@@ -224,3 +208,64 @@ def unsuited(
             why = "its licence would be that of takifugu too where both are handed out"
             found.append(Unsuited(package, licence, by, why))
     return found
+
+
+@dataclass(frozen=True)
+class FileWithin:
+    """A file that lies within a package of others, with a licence of its own.
+
+    Attributes:
+        path: Its path in the folder of packages.
+        package: The package that it lies in.
+        licence: As an SPDX expression.
+        words: What the file itself says of its licence.
+        what: What it is and where it ends up.
+    """
+
+    path: str
+    package: str
+    licence: str
+    words: str
+    what: str
+
+
+WITHIN = (
+    FileWithin(
+        "axe_playwright_python/axe.min.js",
+        "axe-playwright-python",
+        "MPL-2.0",
+        "Mozilla Public",
+        "axe-core: checks pages for accessibility, in tests only",
+    ),
+    FileWithin(
+        "matplotlib/mpl-data/fonts/ttf/DejaVuSans.ttf",
+        "matplotlib",
+        "Bitstream-Vera",
+        "Bitstream",
+        "DejaVu Sans: the letters in figures, as outlines",
+    ),
+    FileWithin(
+        "ziamath/fonts/STIXTwoMath-Regular.ttf",
+        "ziamath",
+        "OFL-1.1",
+        "SIL Open Font License, Version 1.1",
+        "STIX Two Math: formulas on this site, which `make docs` copies it into",
+    ),
+)
+
+_NOTICE = re.compile(rb"(?i)copyright\s*(\(c\)|\xc2\xa9|[12]\d{3})|@licen[sc]e|spdx-licen[sc]e")
+
+
+def says_its_licence(file: FileWithin, content: bytes) -> bool:
+    """Whether the words are in a file, be they one byte a letter or, as in fonts, two."""
+    return file.words.encode() in content or file.words.encode("utf-16-be") in content
+
+
+def notices(folder: Path) -> Iterator[Path]:
+    """The files of a folder in which somebody claims a copyright or names a licence.
+
+    takifugu itself ships no file of others; this looks for one that slipped in.
+    """
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and _NOTICE.search(path.read_bytes()):
+            yield path

@@ -1,14 +1,17 @@
-"""What the project asks for, what is pinned, and which installed packages follow from it."""
+"""What the project requires, oldest and pinned, what that brings, and what the code imports."""
 
+import ast
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, distributions, packages_distributions
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from torture.part_report import ROOT
 
@@ -17,6 +20,7 @@ ALWAYS = "always"  # stands for what is installed without any extra
 RUNTIME = ("postgres", "spark", "tables", "reports", "server")  # extras of people who use it
 DEVELOPERS = ("dev", "torture", "nightly")  # extras that consist of others, each of the one before
 CONSTRAINTS = ROOT / "constraints.txt"
+OLDEST = Path(__file__).with_name("oldest.txt")
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,32 @@ def pinned(path: Path = CONSTRAINTS) -> dict[str, str]:
             name, _, version = text.partition("==")
             versions[canonicalize_name(name)] = version
     return versions
+
+
+def lower_bound(requirement: Requirement) -> Version:
+    """The oldest version that a requirement allows.
+
+    Raises:
+        ValueError: It has no lower bound, or its bound is itself excluded.
+    """
+    bounds = [
+        Version(clause.version)
+        for clause in requirement.specifier
+        if clause.operator in {">=", "==", "~="}
+    ]
+    if not bounds:
+        raise ValueError(f"{requirement}: no oldest version is given; write {requirement.name}>=…")
+    if not requirement.specifier.contains(max(bounds), prereleases=True):
+        raise ValueError(f"{requirement}: its oldest version is excluded")
+    return max(bounds)
+
+
+def oldest_constraints(asked: Asked) -> str:
+    """`OLDEST`: every lower bound, which is a version that was released, as a constraint."""
+    return "".join(
+        f"{name}=={lower_bound(requirement)}\n"
+        for name, requirement in sorted(asked.direct.items())
+    )
 
 
 def installed(path: Iterable[str] | None = None) -> dict[str, Distribution]:
@@ -134,3 +164,38 @@ def used_by(asked: Asked, there: Mapping[str, Distribution]) -> dict[str, tuple[
         narrow = tuple(extra for extra in by if extra not in DEVELOPERS)
         found[name] = (ALWAYS,) if ALWAYS in by else narrow or by[:1]
     return found
+
+
+def imported(folder: Path) -> dict[str, set[Path]]:
+    """The modules of others that the files of a folder import anywhere, and which files do."""
+    importers: dict[str, set[Path]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names = [node.module]
+            else:
+                continue
+            for name in names:
+                module = name.partition(".")[0]
+                if module not in sys.stdlib_module_names:
+                    importers.setdefault(module, set()).add(path)
+    return importers
+
+
+def not_asked_for(
+    modules: Mapping[str, set[Path]], asked: set[str], ours: set[str]
+) -> dict[str, list[str]]:
+    """Modules of packages that are not required by name, and the files that import them.
+
+    What the code imports it has to require itself: other packages may stop needing it. A module
+    that is not installed counts as a package of its own name.
+    """
+    holders = packages_distributions()
+    return {
+        module: sorted(path.name for path in files)
+        for module, files in modules.items()
+        if module not in ours
+        and asked.isdisjoint(map(canonicalize_name, holders.get(module, [module])))
+    }

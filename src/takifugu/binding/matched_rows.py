@@ -49,7 +49,7 @@ from takifugu.priors.households import MAX_MEMBERS, is_exchangeable
 from takifugu.priors.independent import IndependentEntries, Product
 from takifugu.priors.markov import MarkovChain
 from takifugu.priors.prior import Prior
-from takifugu.priors.time_of_day import HOURS, TimeOfDayChain
+from takifugu.priors.time_of_day import HOURS
 from takifugu.tables import Engine
 from takifugu.tables.household_facts import (
     entities_without_one,
@@ -309,9 +309,9 @@ def refuse_unmatched(
     for name, prior in priors.items():
         over = read[name].over
         parts = prior.parts.values() if isinstance(prior, Product) else (prior,)
-        for chain in parts:
-            if isinstance(chain, TimeOfDayChain):
-                _refuse_hours(name, chain, engine)
+        for part in parts:
+            if (period := part.period) is not None:
+                _refuse_hours(name, period, engine)
         if isinstance(prior, Product):
             _refuse_parts(name, prior, engine)
         elif over == "entities":
@@ -340,15 +340,15 @@ def _refuse_short(name: str, size: int | None, whose: str, rows: int) -> None:
         )
 
 
-def _refuse_hours(name: str, chain: TimeOfDayChain, engine: Engine) -> None:
-    """Raise unless rows are one an hour, of days that have as many hours as the prior's."""
-    if chain.hours != HOURS:
+def _refuse_hours(name: str, period: int, engine: Engine) -> None:
+    """Raise unless rows are one an hour, and the prior repeats after the hours of a day."""
+    if period != HOURS:
         raise UnsoundRequest(
-            f"{name} has a day of {chain.hours} hours; rows have days of {HOURS}: give a matrix for"
-            " each hour",
+            f"{name} repeats after {period} steps; rows have days of {HOURS} hours: give a matrix"
+            " for each hour",
             field=name,
             reason="hours",
-            given=chain.hours,
+            given=period,
             needed=HOURS,
         )
     refuse_irregular(engine.whole, EVERYTHING)

@@ -42,8 +42,7 @@ from takifugu.binding.entries import (
     types_alone,
 )
 from takifugu.binding.matched_rows import refuse_unmatched
-from takifugu.binding.number_states import refuse_other_numbers
-from takifugu.binding.protected_values import are_labels, values_by_column
+from takifugu.binding.protected_values import are_labels, refuse_other_numbers, values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest, one_of
 from takifugu.ledger import Terms

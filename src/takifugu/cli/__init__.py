@@ -1,7 +1,7 @@
 """The command line: parse, call, print. No arithmetic is done here.
 
-Each command is a module of its own that imports what it needs when it is called, so that
-``takifugu --help`` answers at once.
+Each command is a module of its own, which is imported if it is called, and imports what it needs
+when it runs.
 """
 
 import gc
@@ -10,28 +10,13 @@ import logging
 import re
 import sys
 import warnings
-from copy import copy
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from takifugu.cli import shell_completion as completion
-from takifugu.cli.commands import budget_command as budget
-from takifugu.cli.commands import dataset_command as dataset
-from takifugu.cli.commands import ledger_command as ledger
-from takifugu.cli.commands import prior_command as prior
-from takifugu.cli.commands import report_command as report
-from takifugu.cli.commands import schedule_command as schedule
-from takifugu.cli.commands import serve_command as serve
-from takifugu.cli.commands.check_command import run_check
-from takifugu.cli.commands.collapse_command import run_collapse
-from takifugu.cli.commands.curve_command import run_curve
-from takifugu.cli.commands.quickstart_command import run_init, run_quickstart
-from takifugu.cli.commands.reassess_command import run_reassess
-from takifugu.cli.commands.release_command import run_approve, run_plan, run_release
-from takifugu.cli.commands.reproduce_command import run_reproduce
-from takifugu.cli.commands.translate_command import run_translate
-from takifugu.cli.demo.demo_command import run_demo
 from takifugu.cli.exit_status import EPILOG, MISTAKE, STOPPED, status_of
 from takifugu.cli.shared_options import StrictTyper, echo
 from takifugu.errors import TakifuguError
@@ -41,14 +26,51 @@ OBJECTS_BETWEEN_COLLECTIONS = 200_000  # imports make many objects, and hardly a
 MAX_NAME_LENGTH = 200  # characters of a name that a message repeats
 _LONG = re.compile(rf"\S{{{2 * MAX_NAME_LENGTH},}}")
 
-app = StrictTyper(
-    name="takifugu",
-    no_args_is_help=True,
-    add_completion=False,  # our own options, below, take the name of a shell
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    epilog=EPILOG,
-)
+# What is called, in the order of the help: a function of its module, or a group of commands.
+COMMANDS = {
+    "quickstart": "commands.quickstart_command:run_quickstart",
+    "init": "commands.quickstart_command:run_init",
+    "dataset": "commands.dataset_command:app",
+    "prior": "commands.prior_command:app",
+    "budget": "commands.budget_command:app",
+    "plan": "commands.release_command:run_plan",
+    "release": "commands.release_command:run_release",
+    "approve": "commands.release_command:run_approve",
+    "schedule": "commands.schedule_command:app",
+    "serve": "commands.serve_command:run_serve",
+    "token": "commands.serve_command:token_app",
+    "report": "commands.report_command:app",
+    "witness": "commands.serve_command:witness_app",
+    "ledger": "commands.ledger_command:app",
+    "curve": "commands.curve_command:run_curve",
+    "translate": "commands.translate_command:run_translate",
+    "reassess": "commands.reassess_command:run_reassess",
+    "check": "commands.check_command:run_check",
+    "collapse": "commands.collapse_command:run_collapse",
+    "demo": "demo.demo_command:run_demo",
+    "reproduce": "commands.reproduce_command:run_reproduce",
+}
+
+
+def program(names: Iterable[str] = tuple(COMMANDS)) -> StrictTyper:
+    """The command line with the commands of these names, whose modules are imported."""
+    app = StrictTyper(
+        name="takifugu",
+        no_args_is_help=True,
+        add_completion=False,  # our own options, below, take the name of a shell
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        epilog=EPILOG,
+    )
+    app.callback()(takifugu)
+    for name in names:
+        module, attribute = COMMANDS[name].split(":")
+        command = getattr(import_module(f"takifugu.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
 
 
 def _show_version(show: bool) -> None:
@@ -59,7 +81,6 @@ def _show_version(show: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def takifugu(
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Print the version."
@@ -80,29 +101,6 @@ def takifugu(
     ] = None,
 ) -> None:
     """Pufferfish privacy for correlated data."""
-
-
-app.command("quickstart")(run_quickstart)
-app.command("init")(run_init)
-app.add_typer(dataset.app, name="dataset")
-app.add_typer(prior.app, name="prior")
-app.add_typer(budget.app, name="budget")
-app.command("plan")(run_plan)
-app.command("release")(run_release)
-app.command("approve")(run_approve)
-app.add_typer(schedule.app, name="schedule")
-app.command("serve")(serve.run_serve)
-app.add_typer(serve.token_app, name="token")
-app.add_typer(report.app, name="report")
-app.add_typer(serve.witness_app, name="witness")
-app.add_typer(ledger.app, name="ledger")
-app.command("curve")(run_curve)
-app.command("translate")(run_translate)
-app.command("reassess")(run_reassess)
-app.command("check")(run_check)
-app.command("collapse")(run_collapse)
-app.command("demo")(run_demo)
-app.command("reproduce")(run_reproduce)
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -135,19 +133,12 @@ def _print_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _called(arguments: list[str]) -> typer.Typer:
-    """The program with the command alone that is called: Typer reads the options of all it has.
+def _called(arguments: list[str]) -> StrictTyper:
+    """The program with the command alone that is called: only its module is imported.
 
     All of it for anything else: help, completion, a name that is misspelt.
     """
-    name = arguments[0] if arguments else None
-    commands = [command for command in app.registered_commands if command.name == name]
-    groups = [group for group in app.registered_groups if group.name == name]
-    if name is None or not (commands or groups):
-        return app
-    only = copy(app)
-    only.registered_commands, only.registered_groups = commands, groups
-    return only
+    return program(arguments[:1]) if arguments and arguments[0] in COMMANDS else program()
 
 
 def main() -> None:

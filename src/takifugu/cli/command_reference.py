@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from takifugu.cli import app
+from takifugu.cli import program
 from takifugu.cli.shared_options import help_and_keys
 
 MARK = "<!-- Generated from here on: python -m takifugu.cli.command_reference PAGE.md -->\n"
@@ -18,7 +18,7 @@ MARK = "<!-- Generated from here on: python -m takifugu.cli.command_reference PA
 
 def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Every command by its name, such as ``budget set``; groups are left out."""
-    command = command or typer.main.get_command(app)
+    command = command or typer.main.get_command(program())
     inner = getattr(command, "commands", None)
     if inner is None:
         yield " ".join(path), command

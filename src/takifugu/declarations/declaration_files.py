@@ -24,8 +24,7 @@ from takifugu.declarations.columns import (
     Source,
     SourceKind,
 )
-from takifugu.declarations.declaration import Declaration
-from takifugu.declarations.open_points import refuse_open_points
+from takifugu.declarations.declaration import Declaration, refuse_open_points
 from takifugu.declarations.table_errors import InvalidDeclaration
 from takifugu.errors import InvalidFile, Malformed
 from takifugu.priors import Name

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from takifugu.declarations.columns import FROM_THE_FITTED_ROWS, Outside, refuse_format
-from takifugu.declarations.declaration import Declaration
+from takifugu.declarations.declaration import OPEN, Declaration, OpenPoint
 from takifugu.declarations.declaration_files import FROM_THE_DATA, declaration_of
-from takifugu.declarations.open_points import OPEN, OpenPoint
 from takifugu.declarations.table_errors import InvalidDeclaration
 from takifugu.drafting.draft_guesses import (
     UNIX,
@@ -420,6 +419,8 @@ class _Parts:
 
     def _ties(self, run: Any, entity: str, column: str, keys: dict[str, Any]) -> None:
         if self.answers.ties:
+            why = "settles ties, and is public by that: it must not reveal a protected column"
+            self.decide("order", ", ".join(self.answers.ties), why, guessed=False)
             return
         grouped = f"GROUP BY {quoted(entity)}, {quoted(column)} HAVING count(*) > 1"
         tied = run(f"SELECT 1 FROM {DATA} {grouped} LIMIT 1")  # noqa: S608 - quoted

@@ -6,8 +6,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from takifugu.declarations.declaration import OPEN
 from takifugu.declarations.declaration_files import toml_value
-from takifugu.declarations.open_points import OPEN
 from takifugu.drafting.draft import Draft
 from takifugu.drafting.draft_guesses import likely_public
 from takifugu.tables.label_lookup import WORDS

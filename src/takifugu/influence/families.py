@@ -96,7 +96,9 @@ def influence_curve(
             return _product(prior, secrets, max_exposed, progress)
         case _:
             raise UnsoundRequest(
-                f"a {type(prior).__name__} is not a prior that has a curve", field="prior"
+                f"a {type(prior).__name__} has no influence curve: `takifugu.influence.families`"
+                " has no line for it",
+                field="prior",
             )
 
 

@@ -110,11 +110,11 @@ def regardless_of_values(totals: Iterable[Total], *, renamed_before: bool = Fals
 
     .. math:: C(u, v) = \max_{f'(x) = u,\ f'(y) = v} c(f(x), f(y)) \le \max c, \qquad C(u, u) = 0,
 
-    as for ranges of numbers (`takifugu.binding.number_states`), with the same assumption: given how
-    all cells are read, what else a raw cell holds is independent of the other cells. The largest
-    entry of c, the scalar, does not mention f. So it stays what it was: any change of a raw cell
-    moves a sum by at most its width, and costs a count at most ε, wherever bounds, steps or labels
-    are put later. The same holds for ρ and (ε, δ), which bound every change of a cell alike.
+    as for ranges of numbers (`takifugu.binding.protected_values`), with the same assumption: given
+    how all cells are read, what else a raw cell holds is independent of the other cells. The
+    largest entry of c, the scalar, does not mention f. So it stays what it was: any change of a raw
+    cell moves a sum by at most its width, and costs a count at most ε, wherever bounds, steps or
+    labels are put later. The same holds for ρ and (ε, δ), which bound every change of a cell alike.
 
     Costs that were charged under one reading add up before the largest entry is taken. With
     ``renamed_before`` they were charged under several, by versions that did not notice: labels that

@@ -8,7 +8,7 @@ from takifugu._core.exact import Number, exactly
 from takifugu._core.rounding import float_down, float_up
 from takifugu.costs.losses import Approximate, Pure
 from takifugu.errors import UnsoundRequest
-from takifugu.mechanisms.checks import MAX_SCALE, positive, probability
+from takifugu.mechanisms.mechanism_protocol import MAX_SCALE, positive, probability
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

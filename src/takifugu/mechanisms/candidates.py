@@ -25,8 +25,7 @@ from takifugu.mechanisms.calibration import (
     least_scale,
     scale_at_delta,
 )
-from takifugu.mechanisms.checks import MAX_SCALE, probability
-from takifugu.mechanisms.mechanism_protocol import Sensitivity
+from takifugu.mechanisms.mechanism_protocol import MAX_SCALE, Sensitivity, probability
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.prediction import Shape, predicted
 from takifugu.mechanisms.selection import Exponential, NoisyTopK, PermuteAndFlip

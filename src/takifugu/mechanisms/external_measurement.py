@@ -15,8 +15,7 @@ from takifugu.costs.cost import Cost, Matrix
 from takifugu.costs.losses import Loss, Metric, Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.mechanisms import opendp_measurements as measurements
-from takifugu.mechanisms.checks import probability, whole
-from takifugu.mechanisms.mechanism_protocol import loss_document
+from takifugu.mechanisms.mechanism_protocol import loss_document, probability, whole
 from takifugu.mechanisms.opendp_measurements import pick
 from takifugu.priors.universe import Name, Tables
 

@@ -22,8 +22,16 @@ from takifugu.mechanisms.calibration import (
     scale_at_delta,
     target_of,
 )
-from takifugu.mechanisms.checks import counts, noise_scale, probability, whole
-from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
+from takifugu.mechanisms.mechanism_protocol import (
+    HISTOGRAM,
+    Error,
+    Sensitivity,
+    counts,
+    loss_document,
+    noise_scale,
+    probability,
+    whole,
+)
 from takifugu.translation.protocol import LossTranslation
 
 

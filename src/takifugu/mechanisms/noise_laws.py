@@ -16,8 +16,7 @@ import numpy as np
 
 from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import TooLarge
-from takifugu.mechanisms.checks import whole
-from takifugu.mechanisms.mechanism_protocol import Error
+from takifugu.mechanisms.mechanism_protocol import Error, whole
 
 RoundLaw = Callable[[Floats], Floats]
 MAX_PLACE_SUMS = 4e8  # terms of the places of noisy scores

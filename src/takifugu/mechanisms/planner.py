@@ -34,8 +34,15 @@ from takifugu.mechanisms.candidates import (
     ranked_right,
     selections,
 )
-from takifugu.mechanisms.checks import positive, probability, whole
-from takifugu.mechanisms.mechanism_protocol import HISTOGRAM, Error, Sensitivity, loss_document
+from takifugu.mechanisms.mechanism_protocol import (
+    HISTOGRAM,
+    Error,
+    Sensitivity,
+    loss_document,
+    positive,
+    probability,
+    whole,
+)
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace
 from takifugu.mechanisms.prediction import (
     Shape,

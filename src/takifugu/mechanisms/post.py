@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from takifugu._core.numeric import Floats, Integers
 from takifugu.errors import InvalidMechanism
 from takifugu.mechanisms import noise_laws
-from takifugu.mechanisms.checks import counts, noise_scale, positive, scores, whole
+from takifugu.mechanisms.mechanism_protocol import counts, noise_scale, positive, scores, whole
 
 
 def rounded(values: ArrayLike, *, step: float = 1.0) -> Floats:

@@ -15,9 +15,8 @@ from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, target_of
-from takifugu.mechanisms.checks import categories as checked
-from takifugu.mechanisms.checks import counts, probability, whole
-from takifugu.mechanisms.mechanism_protocol import Error, loss_document
+from takifugu.mechanisms.mechanism_protocol import Error, counts, loss_document, probability, whole
+from takifugu.mechanisms.mechanism_protocol import categories as checked
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

@@ -25,12 +25,14 @@ from takifugu.errors import UnsoundRequest
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import allowance, certify, least_scale, target_of
-from takifugu.mechanisms.checks import noise_scale, scores, whole
 from takifugu.mechanisms.mechanism_protocol import (
     HISTOGRAM,
     RankProbabilities,
     Sensitivity,
     loss_document,
+    noise_scale,
+    scores,
+    whole,
 )
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
 from takifugu.mechanisms.opendp_measurements import Gaps, flip_coins, pick, pick_by_gap

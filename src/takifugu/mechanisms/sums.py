@@ -20,8 +20,7 @@ from takifugu._core.exact import Number, exactly, shown
 from takifugu._core.numeric import Floats, Integers
 from takifugu.costs.losses import Loss
 from takifugu.errors import InvalidMechanism, UnsoundRequest
-from takifugu.mechanisms.checks import MAX_COUNT, counts, whole
-from takifugu.mechanisms.mechanism_protocol import Error, Sensitivity
+from takifugu.mechanisms.mechanism_protocol import MAX_COUNT, Error, Sensitivity, counts, whole
 from takifugu.mechanisms.noise import IntegerGaussian, IntegerLaplace, calibrated_noise
 from takifugu.translation.protocol import LossTranslation
 

@@ -15,8 +15,7 @@ from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.mechanisms import noise_laws
 from takifugu.mechanisms import opendp_measurements as measurements
 from takifugu.mechanisms.calibration import approximate_allowance, certify, least_scale
-from takifugu.mechanisms.checks import counts, noise_scale, whole
-from takifugu.mechanisms.mechanism_protocol import Error, loss_document
+from takifugu.mechanisms.mechanism_protocol import Error, counts, loss_document, noise_scale, whole
 from takifugu.translation.protocol import LossTranslation
 from takifugu.visible import four_digits
 

@@ -239,12 +239,15 @@ class Prior(Provenance, ABC):
 
     * `takifugu.priors`: its public name;
     * `takifugu.priors.documents`: its ``kind`` in a file (``KINDS``);
-    * `takifugu.influence.families`: the ``case`` that computes its influence curve;
+    * `takifugu.influence.families`: the ``case`` that computes its influence curve (of a sequence,
+      a line of ``SEQUENCE_CURVES``);
     * `takifugu.translation.transport_bound`: the ``case`` that bounds its loss by transport, or
       leaves that to the curve.
 
-    Sessions, projects and commands need no line: they use the members below. A test goes through
-    all subclasses and fails where a line is missing.
+    A test goes through all subclasses and fails where a line is missing. Sessions, projects and
+    commands use the members below. Reports describe a family, and earlier rows of the same people
+    can be given up under it, once it has a ``case`` in the places that
+    ``docs/how-to/add-a-prior.md`` lists.
 
     Attributes:
         kind: What the family is called in files.
@@ -285,6 +288,15 @@ class Prior(Provenance, ABC):
         Projects cache the translation of a broad prior. 0 if it is always quick.
         """
         return 0
+
+    @property
+    def period(self) -> int | None:
+        """After how many steps its law repeats, if what follows depends on the time of a row.
+
+        None if it does not. Sessions know the hours of a day alone: they refuse other periods, and
+        rows that are not one an hour.
+        """
+        return None
 
     def check_secrets(self, secrets: Secrets) -> None:
         """Refuse secrets that cannot be about the entries: a distance needs numbers."""

@@ -87,6 +87,11 @@ class TimeOfDayChain(SequencePrior):
         return len(self.transition)
 
     @property
+    def period(self) -> int:
+        """The number of hours of a day."""
+        return self.hours
+
+    @property
     def entries(self) -> int:
         """The number of entries."""
         return int(self.length or 1)

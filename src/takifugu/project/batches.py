@@ -207,14 +207,18 @@ class Batch(Closing):
         """The session that a release is made in."""
         return self._sessions[item.dataset, item.analyst]
 
-    def plans(self) -> tuple[BatchPlan, ...]:
-        """Every plan, and what it meets after those before it. Nothing is spent."""
+    def plans(self, *, advice: bool = True) -> tuple[BatchPlan, ...]:
+        """Every plan, and what it meets after those before it. Nothing is spent.
+
+        ``advice``: whether plans say what would make noisy answers useful (`Session.planned`).
+        """
         if self._plans is None:
             made = []
             for item in self.items:
                 session = self.session(item)
                 try:
-                    made.append(session.plan(session.resolved(item.options)))
+                    options = session.resolved(item.options)
+                    made.append(session.planned(options, advice=advice))
                 except Malformed as error:
                     raise InvalidFile(
                         f"{item.name}: {error.field}",
@@ -246,7 +250,7 @@ class Batch(Closing):
 
     def refuse(self) -> None:
         """Raise unless the budget admits all of it, and nothing waits for an owner or is noise."""
-        for part in self.plans():
+        for part in self.plans(advice=False):
             if part.met is not None and not part.met.admitted:
                 place = self.items.index(part.item)
                 raise BatchRefused(part.item.name, part.item.dataset, place, len(self.items))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from takifugu.binding.entries import Entries
 from takifugu.binding.prior_reading import (
@@ -19,12 +19,14 @@ from takifugu.binding.prior_reading import (
 from takifugu.binding.protected_values import Values, values_of
 from takifugu.declarations import Amount, Category, Declaration, InvalidQuery
 from takifugu.errors import InvalidPrior
-from takifugu.ledger import Cells
+from takifugu.ledger import Cells, Ledger
 from takifugu.priors import FittedRows, Secrets, read_prior
 from takifugu.priors.adversaries import against
 from takifugu.priors.gaussian import Gaussian
 from takifugu.priors.prior import Prior, SequencePrior
+from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import DatasetPolicy, InvalidProject, PriorPolicy
+from takifugu.project.project_cache import SLOW_STATES, KeptAllowances, Progress, keep_terms
 from takifugu.session.cells import protected_cells
 from takifugu.session.held_out import (
     ReleasableRows,
@@ -35,8 +37,13 @@ from takifugu.session.held_out import (
 )
 from takifugu.tables import Engine
 from takifugu.tables.scope import EVERYTHING, fitted_rows
+from takifugu.translation.accounting.tables import TranslationTable
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
+
+if TYPE_CHECKING:
+    from takifugu.project.project import Project
+    from takifugu.session.session import Session
 
 
 @dataclass(frozen=True)
@@ -276,6 +283,50 @@ class LoadedDataset:
             "release_fitted_rows": self.policy.release_fitted_rows,
             "fits": sorted(fits, key=str),
         }
+
+    def session(
+        self,
+        project: "Project",
+        engine: Engine,
+        ledger: Ledger,
+        analyst: str | None,
+        *,
+        table: bool,
+        progress: Progress | None,
+    ) -> "tuple[Session, TranslationTable | None]":
+        """Queries of ``analyst`` on the open table, and the translation table that they use.
+
+        Terms, rules, priors and rows are compared once, and before a table is made.
+        """
+        from takifugu.session.session import Session
+
+        translation = self.translation
+        session = Session(
+            engine,
+            translation,
+            ledger=ledger,
+            dataset=self.name,
+            over=self.over,
+            release_fitted_rows=self.releases_fitted_rows,
+            rules=self.rules,
+            about=self.policy.about,
+            analyst=analyst,
+            home=project.folder,
+            linear=self.policy.linear,
+        )
+        session.require_approval(self.policy.approval)
+        keep_terms(project.folder, translation)
+        if len(project.policy.datasets) > 1:
+            refuse_same_files(project, self, ledger)
+        cached = project.cached_table(self.name, translation, ledger, progress) if table else None
+        broad = max(prior.breadth for prior in translation.priors.values())
+        if progress is not None and cached is None and broad >= SLOW_STATES:
+            progress(f"translating under a prior of {broad} entries or states")
+        if cached is not None:
+            session.use_table(cached.table, trusted=cached.own)
+        if table:
+            session.keep_allowances(KeptAllowances(project.folder, self.name, translation))
+        return session, None if cached is None else cached.table
 
     def refuse_misfit(self, engine: Engine) -> None:
         """Raise if the priors do not fit the data."""

@@ -24,15 +24,8 @@ from takifugu._core.toml import parse_toml
 from takifugu.errors import TakifuguError
 from takifugu.ledger import Ledger
 from takifugu.project.loaded_dataset import LoadedDataset
-from takifugu.project.owner_changes import refuse_same_files
 from takifugu.project.policy import read_policy
-from takifugu.project.project_cache import (
-    SLOW_STATES,
-    KeptAllowances,
-    Progress,
-    budgets_of,
-    keep_terms,
-)
+from takifugu.project.project_cache import Progress, budgets_of
 from takifugu.tables import Engine
 from takifugu.tables.backends.opened_files import PATTERN, source_files
 from takifugu.tables.opening import BackendName
@@ -157,24 +150,19 @@ def open_dataset(
     project: "Project",
     name: str,
     *,
-    analyst: str | None = None,
     backend: BackendName | None = None,
     table: bool = True,
     progress: Progress | None = None,
 ) -> OpenedDataset:
-    """Open a dataset of a project, if queries of ``analyst`` could be admitted now.
+    """Open a dataset of a project for whoever will ask, if its terms are accepted.
 
     Args:
         project: The project, as its file is now.
         name: The dataset.
-        analyst: Who will ask first; None if nobody is known yet. Then only the terms are compared
-            with those that the owner accepted.
         backend: What reads the data; by default what its source needs.
         table: Whether to use the cached translation table, which is made if there is none.
         progress: Called with what is being done.
     """
-    from takifugu.session.session import Session
-
     files = {path: identity(path) for path in _policy_files(project, name)}
     loaded = project.load(name)
     translation = loaded.translation
@@ -183,54 +171,28 @@ def open_dataset(
         engine = opened.enter_context(project.engine(loaded, backend=backend))
         ledger = opened.enter_context(project.ledger())
         inode = _inode(_ledger_file(ledger))
-        # it compares terms, rules, priors and rows, once and before a table is made
-        session = Session(
-            engine,
-            translation,
-            ledger=ledger,
-            dataset=name,
-            over=loaded.over,
-            release_fitted_rows=loaded.releases_fitted_rows,
-            rules=loaded.rules,
-            about=loaded.policy.about,
-            analyst=_first(ledger, name, analyst),
-            home=project.folder,
-            linear=loaded.policy.linear,
-        )
-        session.require_approval(loaded.policy.approval)
-        keep_terms(project.folder, translation)
-        if len(project.policy.datasets) > 1:
-            refuse_same_files(project, loaded, ledger)
         budgets = (
             budgets_of(ledger, name) if table and project.tabulates(name, translation) else None
         )
-        cached = project.cached_table(name, translation, ledger, progress) if table else None
-        broad = max(prior.breadth for prior in translation.priors.values())
-        if progress is not None and cached is None and broad >= SLOW_STATES:
-            progress(f"translating under a prior of {broad} entries or states")
-        if cached is not None:
-            session.use_table(cached.table, trusted=cached.own)
-        if table:
-            session.keep_allowances(KeptAllowances(project.folder, name, translation))
+        session, made = loaded.session(
+            project, engine, ledger, _first(ledger, name), table=table, progress=progress
+        )
         rows = {path: before.get(path, identity(path)) for path in _rows(loaded, engine)}
         if not _is_current(project):
             files[project.file] = None  # it was replaced between being read and being noted
         noted = _Noted(files, rows, inode, budgets)
-        made = None if cached is None else cached.table
         return OpenedDataset(
             *(project, loaded, engine, ledger, session, made, noted), _opened=opened.pop_all()
         )
     raise AssertionError("unreachable")
 
 
-def _first(ledger: Ledger, name: str, analyst: str | None) -> str | None:
-    """Who the shared session is for: ``analyst``, or anybody who may ask.
+def _first(ledger: Ledger, name: str) -> str | None:
+    """Who the shared session is for: anybody who may ask.
 
     Where analysts have budgets of their own, a session is one of theirs. The shared one spends
     nothing: what is asked of it does not depend on who asks.
     """
-    if analyst is not None:
-        return analyst
     return next(iter(ledger.snapshot(name).analysts), None)
 
 

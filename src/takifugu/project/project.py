@@ -323,20 +323,19 @@ class Project:
             table: Whether to use the cached translation table, which is made if there is none.
             progress: Called with what is being done; by default a notebook shows it.
         """
-        from takifugu.project.opened_dataset import open_dataset
-
         self.refuse_unlisted(name, analyst)
-        with ExitStack() as opening:
+        with ExitStack() as opened, ExitStack() as opening:
             if progress is None and in_notebook():
-                shown = Activity(f"opening {name}", screen(None))
-                progress = opening.enter_context(shown)
-            opened = open_dataset(
-                self, name, analyst=analyst, backend=backend, table=table, progress=progress
+                progress = opening.enter_context(Activity(f"opening {name}", screen(None)))
+            loaded = self.load(name)
+            _ = loaded.translation  # refused before anything is opened
+            engine = opened.enter_context(self.engine(loaded, backend=backend))
+            ledger = opened.enter_context(self.ledger())
+            session, _ = loaded.session(
+                self, engine, ledger, analyst, table=table, progress=progress
             )
-            with opened:
-                session = opened.session(analyst)
-                opening.close()
-                yield session
+            opening.close()
+            yield session
 
     def add_dataset(
         self,

@@ -52,6 +52,7 @@ from takifugu.reports.report_values import (
 from takifugu.reports.spending_figure import BudgetEvent
 from takifugu.session.guarantee import guarantee, odds_words
 from takifugu.session.held_out import published_statement, published_windows
+from takifugu.session.query_kinds import is_ranking
 from takifugu.session.release_plan import error_words
 from takifugu.translation.accounting.tables import TabledTranslation
 from takifugu.translation.protocol import LossTranslation
@@ -302,7 +303,7 @@ class _Gathered:
                 " prior of today."
             )
         query = body["query"]
-        ranked = query.get("name") == "top_k" and columns != ("number",)
+        ranked = is_ranking(query.get("name")) and columns != ("number",)
         after = self.spent.get(event.seq)
         added = None if after is None else max(Fraction(after) - Fraction(before), Fraction(0))
         return ReportedRelease(

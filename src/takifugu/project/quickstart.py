@@ -24,7 +24,7 @@ from uuid import uuid4
 from takifugu._core.exact import Number, exactly
 from takifugu.declarations import Category, Declaration
 from takifugu.declarations.columns import FROM_THE_FITTED_ROWS
-from takifugu.declarations.open_points import OPEN, OpenPoint
+from takifugu.declarations.declaration import OPEN, OpenPoint
 from takifugu.drafting.draft import Decision, Draft
 from takifugu.drafting.draft_guesses import guess_protected, likely_public
 from takifugu.drafting.draft_text import draft_text

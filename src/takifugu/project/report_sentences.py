@@ -32,7 +32,7 @@ from takifugu.session.cells import declared
 from takifugu.session.guarantee import described
 from takifugu.session.held_out import ReleasableRows
 from takifugu.session.query.query import Query
-from takifugu.session.query_kinds import KINDS, query_class
+from takifugu.session.query_kinds import KINDS, is_ranking, query_class
 from takifugu.visible import four_digits, visible
 
 KEYS_IN_WORDS = frozenset(
@@ -198,7 +198,7 @@ def _table(
     kind, axes = _kind(body), None
     if kind is not None and body.get("declared") == declared(declaration):
         axes = None if "leave_out" in body["query"] else _axes(kind, body, declaration)
-    if kind is not None and kind.ranks:
+    if kind is not None and is_ranking(kind.kind):
         if axes is not None and drawn == answer["drawn"]:
             return _ranking(body["query"], axes, drawn)
         axes = None

@@ -360,7 +360,7 @@ def admitted_ahead(
     would be is not known, because there are no rows to plan with.
     """
     try:
-        plan = session.plan(session_options(session, schedule, period))
+        plan = session.planned(session_options(session, schedule, period), advice=False)
     except Malformed:
         return None
     charge, translation = session.chargeable(plan)

@@ -18,6 +18,9 @@ both directions, so that :math:`Q(S') \le c\,\delta` too, and
 :math:`P(S') \le (1 - 1/c)\,e^{-\varepsilon} Q(S') \le (c - 1)\,\delta`. Both sides together,
 whichever value is true: :math:`P(S \cup S') \le (2c - 1)\,\delta`. With c = 10: the odds are at
 most :math:`\tfrac{10}{9} e^\varepsilon : 1` either way, except with probability at most 20 δ.
+
+The main numbers of a prior are part of it (`main_numbers`): what a release costs depends on how
+long values stay as they are, and on how improbable the least probable step is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,18 +31,26 @@ from math import exp, floor, isnan, log, log10
 from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from takifugu._core.numeric import Floats
 from takifugu._core.rounding import float_up
 from takifugu.binding.entries import Entries
-from takifugu.binding.number_states import main_numbers, stand_for_ranges
 from takifugu.binding.prior_reading import PriorTranslation
-from takifugu.binding.protected_values import values_by_column
+from takifugu.binding.protected_values import stand_for_ranges, values_by_column
 from takifugu.declarations import Amount, Category, Declaration
 from takifugu.errors import UnsoundRequest
 from takifugu.priors.adversaries import chains_of
 from takifugu.priors.gaussian import Gaussian, secret_distance
+from takifugu.priors.higher_order import HigherOrderChain
 from takifugu.priors.independent import Product, people_of
+from takifugu.priors.interval_chain import IntervalMarkovChain
+from takifugu.priors.kernels import Covariance
+from takifugu.priors.markov import MarkovChain
+from takifugu.priors.networks import BayesianNetwork, MarkovRandomField
 from takifugu.priors.prior import Prior
 from takifugu.priors.secrets import Secrets
+from takifugu.priors.time_of_day import TimeOfDayChain
 from takifugu.priors.truncated_gaussian import TruncatedGaussian
 from takifugu.translation.rows.row_translation import RowTranslation
 from takifugu.translation.translation import Translation
@@ -438,3 +449,57 @@ def _some(names: Any) -> str:
     listed = [str(name) for name in names]
     more = len(listed) - MAX_LISTED_SECRETS
     return ", ".join(listed[:MAX_LISTED_SECRETS]) + (f" and {more} more" if more > 0 else "")
+
+
+def main_numbers(priors: Mapping[str, Prior]) -> str:
+    """The main numbers of some priors, as a sentence; empty if none has any."""
+    found = {name: numbers for name, prior in priors.items() if (numbers := _numbers(prior))}
+    if not found:
+        return ""
+    if len(priors) == 1:
+        return f"The prior in numbers: {next(iter(found.values()))}."
+    each = "; ".join(f"{name}, {numbers}" for name, numbers in found.items())
+    return f"The priors in numbers: {each}."
+
+
+def _numbers(prior: Prior) -> str:
+    match prior:
+        case Product():
+            each = {_numbers(part) for part in prior.parts.values()}
+            return each.pop() if len(each) == 1 else ""
+        case MarkovChain() | TimeOfDayChain():
+            matrices = prior.transition.reshape(-1, *prior.transition.shape[-2:])
+            return _steps(matrices, matrices)
+        case IntervalMarkovChain():
+            return _steps(prior.lower[None], prior.upper[None])
+        case HigherOrderChain():
+            least = four_digits(float(prior.transition.min()), "down")
+            return (
+                f"{len(prior.states)} states, each step by the last {prior.order}; the least"
+                f" probable step has the probability {least}"
+            )
+        case Gaussian():
+            if isinstance(prior.kernel, Covariance):
+                return ""
+            rule = ", ".join(f"{name} {value}" for name, value in prior.kernel.parameters().items())
+            return (
+                f"covariance {prior.kernel.word} ({rule}), variance {four_digits(prior.variance)}"
+            )
+        case MarkovRandomField():
+            return f"{len(prior.entries):,} entries and {len(prior.edges):,} pairs that depend"
+        case BayesianNetwork():
+            arrows = sum(map(len, prior.parents))
+            return f"{len(prior.entries):,} entries and {arrows:,} arrows"
+    return ""
+
+
+def _steps(lower: Floats, upper: Floats) -> str:
+    """How often values stay, and the least probable step, of matrices ``[t, x, y]``."""
+    stays = [np.diagonal(each, axis1=-2, axis2=-1) for each in (lower, upper)]
+    low, high = four_digits(float(stays[0].min()), "down"), four_digits(float(stays[1].max()), "up")
+    often = low if low == high else f"{low} to {high}"
+    least = four_digits(float(lower.min()), "down")
+    return (
+        f"{lower.shape[-1]} states; a value is followed by itself with probability {often}, and the"
+        f" least probable step has the probability {least}"
+    )

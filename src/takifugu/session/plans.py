@@ -136,14 +136,17 @@ class Plans:
     def __init__(self, opened: Opened) -> None:
         self._open = opened
 
-    def plan(self, options: QueryOptions) -> Plan:
-        """The plan for a query. Nothing is spent, and nothing protected is read."""
+    def plan(self, options: QueryOptions, *, advice: bool) -> Plan:
+        """The plan for a query. Nothing is spent, and nothing protected is read.
+
+        Without ``advice`` nobody asks what would make its answer useful, and it is not computed.
+        """
         with self._open.ledger.one_moment():
             made = self.unpriced(options)
             quote = self.quote(made, made.charge)
-            return self._priced(made, quote)
+            return self._priced(made, quote, advice)
 
-    def _priced(self, made: UnpricedPlan, quote: Quote) -> Plan:
+    def _priced(self, made: UnpricedPlan, quote: Quote, advice: bool) -> Plan:
         stored, reuse = quote.stored, quote.reuse
         cost = self.cost(made, quote)
         instead = None
@@ -155,7 +158,7 @@ class Plans:
         return Plan(
             **{part: getattr(made, part) for part in UnpricedPlan.__dataclass_fields__},
             cost=cost,
-            usefulness=self._usefulness(made, quote),
+            usefulness=self._usefulness(made, quote, advice),
             stored=stored,
             instead=instead,
             notes=()
@@ -348,11 +351,11 @@ class Plans:
         free = replace(quote, shared=True, snapshot=replace(quote.snapshot, own=None))
         return self.cost(made, free)
 
-    def _usefulness(self, made: UnpricedPlan, quote: Quote) -> Usefulness:
+    def _usefulness(self, made: UnpricedPlan, quote: Quote, advice: bool) -> Usefulness:
         """Whether the answer will be worth having; if not, and it costs, what would make it so."""
         scales = answer_scales(made.query, self._open.engine)
         found = judged(scales, made.error)
-        if found.verdict == "useful" or quote.stored:
+        if found.verdict == "useful" or quote.stored or not advice:
             return found
         epsilon, admitted = self._useful_epsilon(made, quote, scales)
         more = rows_factor(float(made.error[scales.error]), most_noise(scales))
@@ -394,7 +397,7 @@ class Plans:
         """Raise if an answer is mostly noise."""
         if not judged(answer_scales(made.query, self._open.engine), made.error).needs_confirmation:
             return
-        found = self._usefulness(made, quote)
+        found = self._usefulness(made, quote, advice=True)
         remedy, accuracy = found.remedy, found.accuracy
         raise MostlyNoise(
             found.words,

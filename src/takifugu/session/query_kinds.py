@@ -28,6 +28,8 @@ class QueryKind:
         title: What people call it.
         answers: What it answers, as the end of a sentence.
         of_numbers: Whether it is about columns of numbers; otherwise about labels.
+        ranks: Whether it answers with a ranking of labels, which figures and pages show as one.
+        least_columns: How many columns a dataset must have for a form to offer it.
         without: Options that other kinds share and this one lacks, each with the reason.
     """
 
@@ -35,6 +37,8 @@ class QueryKind:
     title: str
     answers: str
     of_numbers: bool = False
+    ranks: bool = False
+    least_columns: int = 1
     without: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,6 +52,7 @@ KINDS: Mapping[str, QueryKind] = {
         "top_k.TopKQuery",
         "Ranking",
         "the most frequent labels, best first",
+        ranks=True,
         without={"within": NOT_WITHIN},
     ),
     "sum": QueryKind(
@@ -71,7 +76,10 @@ KINDS: Mapping[str, QueryKind] = {
         "how often each label followed each other one",
     ),
     "marginals": QueryKind(
-        "counts.MarginalsQuery", "Marginals", "a histogram of each of some columns"
+        "counts.MarginalsQuery",
+        "Marginals",
+        "a histogram of each of some columns",
+        least_columns=2,
     ),
     "linear": QueryKind(
         "sums.WeightedSumQuery",
@@ -81,6 +89,11 @@ KINDS: Mapping[str, QueryKind] = {
         without={"column": DECLARED_COLUMN},
     ),
 }  # registry: one line for each kind of query
+
+
+def is_ranking(kind: object) -> bool:
+    """Whether a kind, by the name that a document has, answers with a ranking of labels."""
+    return isinstance(kind, str) and kind in KINDS and KINDS[kind].ranks
 
 
 def query_class(kind: str) -> "type[Query]":

@@ -45,12 +45,15 @@ class Option:
     """One option of a query, for whoever reads, shows or asks for it.
 
     Attributes:
-        type: How its values are read: a key of `READERS`.
+        type: How its values are read: a key of `READERS`. A new type needs a line there and in the
+            tables by type of whoever reads or shows options: `takifugu.session.planner_stub`,
+            `takifugu.cli.declared_flags`, `takifugu.server.api.query_routes` and
+            `takifugu.server.pages.ask_pages`.
         help: What it does, in a sentence.
         required: The kinds of query that need it.
         optional: The kinds that may have it. An option that neither lists belongs to all kinds.
         label: What a form calls it, where only some kinds have it.
-        hint: What a form says beside it.
+        hint: What a form says beside it, if anything else than ``help``.
         example: A value for the description of the API.
         name: Its name, filled in from the line that declares it.
     """
@@ -165,7 +168,6 @@ class QueryOptions:
             "How many labels a ranking names.",
             required=("top_k",),
             label="Places",
-            hint="How many labels are named.",
             example=3,
         ),
     ]
@@ -187,7 +189,6 @@ class QueryOptions:
             "The distance between the numbers that a quantile is chosen from; by default a step.",
             optional=("quantile",),
             label="Grid",
-            hint="The distance between the numbers that it is chosen from; by default a step.",
             example=1,
         ),
     ]
@@ -210,7 +211,6 @@ class QueryOptions:
             "Instead of a reference, the lead of each place of a ranking over the next.",
             optional=("top_k",),
             label="Lead",
-            hint="Instead of a reference: by how many each place leads the next.",
             example=10,
         ),
     ]
@@ -290,7 +290,7 @@ class QueryOptions:
                 needed="be from 2^-50, below which noise does not fit int64, to 2^64, the most of a"
                 " ledger",
             )
-        ranking = "within" in KINDS[self.kind].without
+        ranking = KINDS[self.kind].ranks
         if (self.epsilon is None) == (self.within is None and self.confidence is None):
             raise InvalidQuery(
                 "epsilon",

@@ -471,10 +471,13 @@ class Prices:
             return Decimal(0)
         step = MICRO
         most = Decimal(found).quantize(MICRO, rounding=ROUND_FLOOR)
-        while most > 0 and not self._covered(most, loss, delta, room):
+        while most > 0:  # an exact translation may allow a little more for a little less
+            if self._covered(most, loss, delta, room):
+                advised = Decimal(four_digits(most, "down"))  # what a message advises
+                if advised > 0 and self._covered(advised, loss, delta, room):
+                    return most
             most, step = max(most - step, Decimal(0)), 2 * step
-        advised = Decimal(four_digits(most, "down"))  # what a message advises
-        return most if advised > 0 and self._covered(advised, loss, delta, room) else Decimal(0)
+        return Decimal(0)
 
     def _asked_again(self, alone: float, asked: Any) -> Decimal:
         """An ε that asks for no more than a release that fits: what was asked, or a little less."""

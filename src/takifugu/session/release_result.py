@@ -36,6 +36,7 @@ from takifugu.documents.reading import (
 )
 from takifugu.ledger import Anchor
 from takifugu.session.guarantee import described
+from takifugu.session.query_kinds import is_ranking
 from takifugu.session.release_cost import ReleaseCost
 from takifugu.session.release_plan import RowsRead, Saving, error_words
 from takifugu.tables import Engine
@@ -289,7 +290,7 @@ class Result:
             by=tuple(query["by"]),
             title=self.title if titled else "",
             note=note if titled else "",
-            ranked=query["name"] == "top_k",
+            ranked=is_ranking(query["name"]),
         )
 
     @property

@@ -25,6 +25,7 @@ from takifugu.declarations.table_errors import driver
 from takifugu.errors import InvalidFile
 from takifugu.reports.html_page import FactList, Page, PageTable, Part, Section, Verbatim
 from takifugu.reports.plot_files import drawing
+from takifugu.session.query_kinds import is_ranking
 from takifugu.visible import FORMULA, csv_cell, four_digits, visible
 
 if TYPE_CHECKING:
@@ -346,7 +347,7 @@ def result_page(result: "Result") -> Page:
         caption=f"{len(result.rows):,} rows",
     )
     parts: list[Part] = [table]
-    if result.query["query"]["name"] != "top_k":  # a ranking is drawn as the table that it is
+    if not is_ranking(result.query["query"]["name"]):  # a ranking is drawn as the table that it is
         kind = "the levels it lies between" if "low level" in result.columns else INTERVAL
         caption = f"Each point is an estimate, with {kind}."
         figure = result.figure(titled=False)

@@ -263,18 +263,21 @@ class Session(Closing):
     @property
     def plan(self) -> Planner:
         """Plans queries, as ``session.plan.histogram(by="country", epsilon=0.5)``."""
+        return Planner(self.planned)
 
-        def shown(options: QueryOptions) -> Plan:
-            self._refuse_closed()
-            with self._doing("planning"):
-                return self._plans.plan(options)
+    def planned(self, options: QueryOptions, *, advice: bool = True) -> Plan:
+        """The plan for a query that is given as one value.
 
-        return Planner(shown)
-
-    def replan(self, plan: PlannedBefore) -> Plan:
-        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
+        To find what would make a noisy answer useful can take as long as a translation: it is left
+        out without ``advice``, for a query that is released whatever its answer is worth.
+        """
         self._refuse_closed()
-        made = self._plans.plan(plan.options)
+        with self._doing("planning"):
+            return self._plans.plan(options, advice=advice)
+
+    def replan(self, plan: PlannedBefore, *, advice: bool = True) -> Plan:
+        """A plan as it is made now from its options; `StalePlan` if it is not the same."""
+        made = self.planned(plan.options, advice=advice)
         refuse_stale(plan, made)
         return made
 

@@ -103,7 +103,9 @@ def refuse_misfits(declaration: Declaration, kinds: Mapping[str, Kind]) -> None:
     order = declaration.order
     _needs(declaration.entity, kinds, ("text", "whole"))
     times = ("time", "zoned") if order.kind == "time" else ("whole", "real")
-    _needs(order.column, kinds, times)
+    numbered = order.kind == "time" and kinds[order.column] in ("whole", "real")
+    hint = "; or be declared as order_kind = 'number' or 'unix' (kind in [order])"
+    _needs(order.column, kinds, times, hint if numbered else "")
     for name in order.ties:
         _needs(name, kinds, ("text", "whole", "real", "time", "zoned"))
     for column in (*declaration.protected, *declaration.public):
@@ -143,10 +145,12 @@ def _whole(name: Name) -> bool:
     return isinstance(name, int) or (name.isascii() and name.removeprefix("-").isdigit())
 
 
-def _needs(column: str, kinds: Mapping[str, Kind], needed: Collection[str]) -> None:
+def _needs(
+    column: str, kinds: Mapping[str, Kind], needed: Collection[str], otherwise: str = ""
+) -> None:
     if kinds[column] not in needed:
         raise InvalidDeclaration(
             column,
             given=f"holds {WORDS[kinds[column]]}",
-            needed=f"hold {' or '.join(WORDS[kind] for kind in needed)}",
+            needed=f"hold {' or '.join(WORDS[kind] for kind in needed)}{otherwise}",
         )

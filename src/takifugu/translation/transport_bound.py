@@ -93,7 +93,9 @@ def _solver(prior: Prior, tolerance: float) -> tuple[str, str, dict[str, float]]
             return "models.gaussian", "GaussianTransport", {}
         case _:
             raise UnsoundRequest(
-                f"a {type(prior).__name__} is not a prior that can be translated", field="prior"
+                f"a {type(prior).__name__} cannot be translated:"
+                " `takifugu.translation.transport_bound` has no line for it",
+                field="prior",
             )
 
 

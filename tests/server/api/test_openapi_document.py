@@ -27,7 +27,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 def test_the_page_of_the_reference_is_made_from_it() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == rewritten(page), "python -m takifugu.server.api.rest_reference PAGE.md"
+    assert page == rewritten(page), "make references"
 
 
 def test_every_operation_has_a_name_a_tag_and_a_description(document: dict[str, Any]) -> None:

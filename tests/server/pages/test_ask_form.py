@@ -46,16 +46,25 @@ NUMBER = {"column": "cost", "kind": "number", "lower": "0", "upper": "9", "step"
 def test_every_option_of_some_kinds_has_a_label_and_can_be_read() -> None:
     own = [option for option in OPTIONS.values() if option.kinds]
     assert all(option.label and option.type in READ_AS for option in own)
+    every = {
+        one.option: one for one in fields_of(description(label("a"), NUMBER, linear=("load",)))
+    }
+    assert set(every) == {option.name for option in own}
+    assert all(one.hint for one in every.values())
+    assert every["k"].hint == OPTIONS["k"].help
 
 
 def test_kinds_are_those_that_the_columns_have_answers_for() -> None:
     def names(found: dict[str, Any]) -> set[str]:
         return {kind.name for kind in kinds_of(found)}
 
-    labels = {"histogram", "count", "counts", "top_k", "proportions", "transitions"}
+    several = {name for name, kind in KINDS.items() if kind.least_columns > 1}
+    labels = {name for name, kind in KINDS.items() if not kind.of_numbers} - several
+    numbers = {name for name, kind in KINDS.items() if kind.of_numbers} - {"linear"}
+    assert several == {"marginals"}
     assert names(description(label("a"))) == labels
     assert names(description(label("a"), label("b"))) == labels | {"marginals"}
-    assert names(description(NUMBER)) == {"sum", "mean", "quantile"}
+    assert names(description(NUMBER)) == numbers
     assert "linear" in names(description(NUMBER, linear=("weighted",)))
 
 

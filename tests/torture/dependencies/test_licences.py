@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from torture.dependencies.files_within import WITHIN, notices, says_its_licence
-from torture.dependencies.licence_check import check_licences
-from torture.dependencies.licence_page import PAGE, read, rows, written
-from torture.dependencies.licences import Kind, kind_of, licence_of, unsuited
+from torture.dependencies.licence_page import PAGE, check_licences, read, rows, written
+from torture.dependencies.licences import (
+    WITHIN,
+    Kind,
+    kind_of,
+    licence_of,
+    notices,
+    says_its_licence,
+    unsuited,
+)
 from torture.dependencies.requirements import (
     Asked,
     closure,
@@ -158,6 +164,6 @@ def test_a_run_judges_the_licences_of_all_pins(
     planted.write_text(
         text.replace("| psycopg | 3", "| psycopg | 3.0 | unknown | always |\n| x | 3")
     )
-    monkeypatch.setattr("torture.dependencies.licence_check.PAGE", planted)
+    monkeypatch.setattr("torture.dependencies.licence_page.PAGE", planted)
     check_licences(report)
     assert [one.what.split()[0] for one in report.findings] == ["pandas", "psycopg"]

@@ -9,17 +9,26 @@ import pytest
 from packaging.requirements import Requirement
 
 from torture.dependencies.environments import Environment, copied_tree
-from torture.dependencies.imported import imported, not_asked_for
 from torture.dependencies.matrix import (
+    CORE,
     Outcomes,
+    core,
     licences,
     not_reached,
     run_batch,
     told_twice,
 )
-from torture.dependencies.oldest import OLDEST, constraints, lower_bound, oldest
-from torture.dependencies.requirements import ALWAYS, RUNTIME, Asked, pinned
-from torture.dependencies.selection import CORE, core
+from torture.dependencies.requirements import (
+    ALWAYS,
+    OLDEST,
+    RUNTIME,
+    Asked,
+    imported,
+    lower_bound,
+    not_asked_for,
+    oldest_constraints,
+    pinned,
+)
 from torture.part_report import ROOT, Report
 
 pytestmark = pytest.mark.nightly
@@ -29,8 +38,8 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 def test_the_oldest_versions_are_the_lower_bounds_and_each_is_allowed() -> None:
     asked = Asked.read()
-    assert OLDEST.read_text(encoding="utf-8") == constraints(asked)
-    assert set(pinned(OLDEST)) == set(asked.direct) == set(oldest(asked))
+    assert OLDEST.read_text(encoding="utf-8") == oldest_constraints(asked)
+    assert set(pinned(OLDEST)) == set(asked.direct)
     for name, one in asked.direct.items():
         assert one.specifier.contains(pinned(OLDEST)[name])
         assert one.specifier.contains(pinned()[name])
@@ -101,41 +110,41 @@ def test_failures_are_found_and_told_with_the_way_to_see_them_again(tmp_path: Pa
     tree = copied_tree(tmp_path / "tree")
     (tree / "tests" / "test_planted.py").write_text(PLANTED)
     (tree / "tests" / "test_no_module.py").write_text("import no_such_package\n")
-    made = Environment(HERE, "newest", Path(sys.prefix), tree)
+    env = Environment(HERE, "newest", Path(sys.prefix), tree)
     outcomes = Outcomes()
     log = tmp_path / "log"
     files = ["tests/test_planted.py", "tests/test_keys.py"]
-    run_batch(made, ["tests/test_no_module.py", *files], time.time() + 600, outcomes, log)
+    run_batch(env, ["tests/test_no_module.py", *files], time.time() + 600, outcomes, log)
     named = {test.rpartition("::")[2]: outcome for test, outcome in outcomes.by_test.items()}
     assert named["test_that_passes"] == "passed" and named["test_that_is_skipped"] == "skipped"
     assert outcomes.count("passed") > 2 and outcomes.count("failed") == 5
 
     report = Report("dependencies", tmp_path, minutes=1, seed=0)
-    told_twice(report, made, outcomes)
+    told_twice(report, env, outcomes)
     failing = ("test_that_fails", "test_that_warns", "test_that_ends_badly", "test_no_module.py")
     assert len(report.findings) == len(failing)
     for name in failing:
         (one,) = (one for one in report.findings if f"{name} fails" in one.what)
-        assert name in one.again and f"python{HERE} -m venv" in one.again
+        assert name in one.again and f"nox -s 'tests-{HERE}(newest)' --" in one.again
     (once,) = report.remarks
     assert "test_that_fails_once" in once and outcomes.count("failed") == 4
 
     ended = Outcomes()
-    run_batch(made, files, time.time() - 1, ended, log)
+    run_batch(env, files, time.time() - 1, ended, log)
     assert len(ended.by_test) == 1 and ended.odd == []  # the time was up after the first
-    not_reached(report, made, ended)
+    not_reached(report, env, ended)
     assert all(name in report.remarks[-1] for name in CORE)
-    run_batch(made, ["tests/no_such_file.py"], time.time() + 600, ended, log)
+    run_batch(env, ["tests/no_such_file.py"], time.time() + 600, ended, log)
     assert len(ended.odd) == 1
-    told_twice(report, made, ended)
+    told_twice(report, env, ended)
     assert "status 4" in report.findings[-1].what
 
 
 def test_the_bill_of_an_environment_is_judged(tmp_path: Path) -> None:
     report = Report("dependencies", tmp_path, minutes=1, seed=0)
-    made = Environment(HERE, "pinned", Path(sys.prefix), ROOT)
-    licences(report, made, tmp_path)
+    env = Environment(HERE, "pinned", Path(sys.prefix), ROOT)
+    licences(report, env, tmp_path)
     assert report.findings == [] and report.counts == {"bills of materials": 1}
-    assert made.packages()["numpy"] == np.__version__
-    licences(report, made, tmp_path / "nowhere")
+    assert env.packages()["numpy"] == np.__version__
+    licences(report, env, tmp_path / "nowhere")
     assert len(report.findings) == 1

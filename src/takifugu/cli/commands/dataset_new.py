@@ -15,7 +15,7 @@ from takifugu.errors import Malformed, pasted
 from takifugu.visible import visible
 
 if TYPE_CHECKING:
-    from takifugu.declarations.open_points import OpenPoint
+    from takifugu.declarations.declaration import OpenPoint
     from takifugu.drafting import Draft
 
 FITTED = "fitted"
@@ -355,7 +355,7 @@ def _print(draft: "Draft", path: Path, text: str) -> None:
 
 
 def _line(lines: Sequence[str], point: "OpenPoint") -> str:
-    from takifugu.declarations.open_points import line_of
+    from takifugu.declarations.declaration import line_of
 
     number = line_of("\n".join(lines), point.key)
     return f"line {number}, " if number else ""

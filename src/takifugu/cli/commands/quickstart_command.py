@@ -142,7 +142,13 @@ def run_quickstart(
         draft, options = _answered(draft, target, options)
     if draft.open:
         given = ({} if folder is None else {"folder": folder}) | flags
-        _stop(draft, _command(file, given), as_json=as_json)
+        asked = {point.option.split()[0] for point in draft.open}
+        kept = {  # what is asked for again replaces an option that may be given once
+            name: value
+            for name, value in given.items()
+            if isinstance(value, list) or spelled(name) not in asked
+        }
+        _stop(draft, _command(file, kept), as_json=as_json)
     if order := draft.document.get("order"):
         where = (order["column"], order["kind"])
         refuse_other_unit(flags, where, named=spelled, error=InvalidOption)

@@ -230,7 +230,11 @@ def run_release(
             project, query.dataset, query.analyst, "releasing", backend=backend, table=not no_table
         ) as (session, spinner):
             query = replace(query, options=session.resolved(query.options))
-            plan = session.replan(query) if query.document else session.plan(query.options)
+            plan = (
+                session.replan(query, advice=not yes)
+                if query.document
+                else session.planned(query.options, advice=not yes)
+            )
             for note in plan.notes:  # before it is charged
                 echo(f"takifugu: {note}", err=True)
             accepted = yes or _accepted(plan, spinner)
@@ -292,14 +296,13 @@ def _deliver(result: "Result", target: "ResultFile | None", as_json: bool) -> No
     """Write and print a result that is charged; an error says that it is not lost."""
     where = "standard output"
     try:
-        document = plain(result.document())
         if target is not None:
             where = str(target.path)
             target.write(result)
-            document["out"] = where
             where = "standard output"
         if as_json:
-            print_json(document)
+            written = {} if target is None else {"out": str(target.path)}
+            print_json(plain(result.document()) | written)
         else:
             _print(result, target)
     except (OSError, ValueError, InvalidFile) as error:
@@ -435,7 +438,7 @@ def run_approve(
         project.ledger() as ledger,
     ):
         asked = replace(asked, options=session.resolved(asked.options))
-        plan_again = session.replan(asked)
+        plan_again = session.replan(asked, advice=False)
         words = asked_words(query_body(plan_again.charge))
         decide = ledger.refuse_request if refuse else ledger.approve
         event = decide(

@@ -141,7 +141,8 @@ def run_run(
                         break
                     which = {"schedule": schedule.name, **_window(period)}
                     try:
-                        plan = session.plan(session_options(session, schedule, period))
+                        options = session_options(session, schedule, period)
+                        plan = session.planned(options, advice=False)
                         result = session.release(plan, accept_noise=schedule.accept_noise)
                     except (BudgetExceeded, ApprovalNeeded) as error:
                         refused = which

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -368,8 +368,9 @@ def rehearse(
     rehearsed = []
     for charge, translation in charges:
         body = {**charge.body(), "kind": "charge"}
-        shape = books.book(charge.dataset, WHOLE).shape
-        touch, loss = shape.touch(body["window"], body["groups"]), charge.loss
+        whole = books.book(charge.dataset, WHOLE)
+        shape, loss = replace(whole.shape), charge.loss
+        touch = shape.touch(body["window"], body["groups"])
         payers = [books.book(charge.dataset, analyst) for analyst in charged(body)]
         before = [deepcopy(book.account) for book in payers]
         for book in payers:
@@ -379,10 +380,11 @@ def rehearse(
             for book in payers
             if book.epsilon is not None
         )
-        if not admitted:
+        if admitted:
+            whole.shape = shape
+        else:
             for book, account in zip(payers, before, strict=True):
                 book.account = account
-        whole = payers[0]
         spent = spent_epsilon(translation, whole.account.worst, whole.epsilon, whole.delta, limits)
         rehearsed.append(Rehearsed(charge, admitted, spent))
     return tuple(rehearsed)

@@ -108,13 +108,11 @@ def kinds_of(description: Mapping[str, Any]) -> tuple[KindChoice, ...]:
     choices = []
     for kind in description["queries"]:
         name = kind["kind"]
-        needed = numbers if KINDS[name].of_numbers else labels
-        if not needed or (name == "linear" and not description["linear"]):
-            continue
-        if name == "marginals" and labels < 2:
+        columns = numbers if KINDS[name].of_numbers else labels
+        if columns < KINDS[name].least_columns or (name == "linear" and not description["linear"]):
             continue
         title, answers = KINDS[name].title, KINDS[name].answers
-        ranking = "within" in kind["without"]
+        ranking = KINDS[name].ranks
         choices.append(KindChoice(name, title, answers, bool(kind["several"]), ranking))
     return tuple(choices)
 
@@ -134,7 +132,7 @@ def fields_of(description: Mapping[str, Any]) -> tuple[FormField, ...]:
 
 def _field(name: str, kinds: Iterable[Any], description: Mapping[str, Any]) -> FormField:
     option = OPTIONS[name]
-    hint, read_as, choices = option.hint, READ_AS[option.type], tuple[str, ...]()
+    hint, read_as, choices = option.hint or option.help, READ_AS[option.type], tuple[str, ...]()
     if option.type == "labels":
         labels = _labels(description)
         choices = labels if len(labels) <= MAX_CHECKBOXES else ()

@@ -17,6 +17,7 @@ from takifugu.server.api.requests import form_fields, validated
 from takifugu.server.api.responses import Paging
 from takifugu.server.pages.page_rendering import document_of, moved, refused, sentence, shown, up
 from takifugu.server.services import actor_of, services_of
+from takifugu.session.query_kinds import is_ranking
 
 router = APIRouter(include_in_schema=False)
 PAGE_ITEMS = 50
@@ -130,7 +131,7 @@ def _is_number(rows: list[list[Any]], index: int) -> bool:
 def _alt(document: Mapping[str, Any], query: Mapping[str, Any], title: str) -> str:
     rows, by = len(document["rows"]), query["by"]
     groups = f", for each {' and '.join(by)}" if by else ""
-    kind = "A ranking" if query["name"] == "top_k" else "Points with intervals"
+    kind = "A ranking" if is_ranking(query["name"]) else "Points with intervals"
     return f"{kind}: {rows:,} lines of {title}{groups}. The table has them."
 
 

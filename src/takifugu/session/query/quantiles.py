@@ -27,8 +27,8 @@ from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest
 from takifugu.mechanisms import Exponential, Mechanism, PermuteAndFlip, Sensitivity
 from takifugu.mechanisms.calibration import least_scale
-from takifugu.mechanisms.checks import MAX_COUNT
-from takifugu.mechanisms.checks import probability as checked_chance
+from takifugu.mechanisms.mechanism_protocol import MAX_COUNT
+from takifugu.mechanisms.mechanism_protocol import probability as checked_chance
 from takifugu.mechanisms.planner import name, once, price
 from takifugu.session.cells import Rows
 from takifugu.session.possible_answers import AnswerTable

@@ -49,6 +49,7 @@ from takifugu.session.possible_answers import (
     in_counting_order,
     possible,
 )
+from takifugu.session.query_kinds import KINDS
 from takifugu.session.query_options import Counts, QueryOptions
 from takifugu.session.release_errors import ReleaseFailed
 from takifugu.tables import Engine
@@ -108,9 +109,7 @@ class ChosenMechanism:
 class Query(ABC):
     """A query about protected columns, for each combination of public keys.
 
-    Implemented by `HistogramQuery`, `ProportionsQuery`, `TopKQuery`, `MarginalsQuery`,
-    `CountQuery`, `CountsQuery`, `SumQuery`, `MeanQuery`, `WeightedSumQuery`, `QuantileQuery` and
-    `TransitionsQuery`.
+    Implemented by the classes that `takifugu.session.query_kinds.KINDS` names, one for each kind.
 
     Attributes:
         column: The protected column; the first, if it reads several.
@@ -125,7 +124,6 @@ class Query(ABC):
     needs_order: ClassVar[bool] = False  # whether it is about how rows follow one another
     by_distance: ClassVar[bool] = False  # whether it tells two numbers apart by their distance
     counts_rows: ClassVar[bool] = False  # whether it counts rows, of which an entity may have many
-    ranks: ClassVar[bool] = False  # whether its answer is a ranking
     between: ClassVar[str] = " × "  # the names of its columns
     summary: ClassVar[str] = ""  # the query in a few words, by its keys in the ledger
     question: ClassVar[str] = ""  # the same as a question; without either the ledger's words stand
@@ -316,7 +314,12 @@ def _column_of(declaration: Declaration, kind: str, column: str, wanted: type[P]
             needed=one_of(known, column) if known else how,
         )
     holds, reads = ("numbers", "counts labels") if labels else ("labels", "is about numbers")
-    kinds = "sum, mean or quantile" if labels else "histogram, proportions, count, counts or top_k"
+    *most, last = [
+        name
+        for name, declared in KINDS.items()
+        if declared.of_numbers == labels and "column" not in declared.without
+    ]
+    kinds = f"{', '.join(most)} or {last}"
     others = f", or {kind} of {' or '.join(known)}" if known else ""
     raise InvalidQuery(
         column,

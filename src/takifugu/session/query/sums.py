@@ -38,7 +38,7 @@ from takifugu.costs.cost import Cost
 from takifugu.declarations import Declaration, InvalidQuery
 from takifugu.errors import TooLarge, UnsoundRequest, one_of
 from takifugu.mechanisms import BoundedMean, BoundedSum, Bounds, Mechanism, Sensitivity
-from takifugu.mechanisms.checks import MAX_COUNT
+from takifugu.mechanisms.mechanism_protocol import MAX_COUNT
 from takifugu.priors import Name
 from takifugu.session.possible_answers import Units
 from takifugu.session.query.query import (

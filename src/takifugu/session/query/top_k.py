@@ -76,7 +76,6 @@ class TopKQuery(HistogramQuery):
 
     kind: ClassVar[str] = "top_k"
     counts_rows: ClassVar[bool] = False
-    ranks: ClassVar[bool] = True
     summary: ClassVar[str] = "the {k} most frequent values of {column}{by}"
     question: ClassVar[str] = "Which are the {k} most frequent values of {column}{each}?"
 

@@ -10,13 +10,15 @@ an entry is what it was charged, coupled by its own law if a secret is about set
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
+from math import isqrt, prod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from takifugu._core.numeric import Booleans, Floats, frozen
+from takifugu._core.numeric import Booleans, Floats, Integers, distinct, frozen
+from takifugu.errors import TooLarge
 from takifugu.finite.translation_exact import ExactTranslation, translation_exact
 from takifugu.finite.world import World
 from takifugu.priors.explicit import Explicit
@@ -30,8 +32,10 @@ from takifugu.translation.certify.tables import attainable_cost, product_lower, 
 from takifugu.translation.entry_costs import EntryCosts, EntrySpending, cost_matrices
 from takifugu.translation.models.networks import network_losses
 from takifugu.translation.models.tree import JunctionTree
+from takifugu.translation.search.junction import MAX_LAST_CELLS
 
-MAX_COUPLED_DATASETS = 600  # on one side; beyond, entries are coupled one group after another
+MAX_COUPLED_DATASETS = 600  # on one side; beyond, entries are coupled one group after another,
+# and the linear program of the scalars is asked too
 MAX_SOLVED_DATASETS = 1024  # of the linear program for a witness
 STEEPEST_SOLVED = 30.0  # a cost beyond this is not given to the linear program
 STEEPEST = 600.0  # a larger cost is not exponentiated
@@ -55,9 +59,13 @@ class ListedModel(NetworkPrior):
         """The tables whose product is the law."""
         return self.tables
 
-    def bound(self, costs: EntryCosts, secrets: Secrets) -> Bound:
-        """The loss if every entry has lost what ``costs`` says."""
-        losses = network_losses(self, costs, secrets, at_once=MAX_COUPLED_DATASETS)
+    def bound(self, costs: EntryCosts, secrets: Secrets, *, fits: bool = True) -> Bound:
+        """The loss if every entry has lost what ``costs`` says; whether its states fit one step."""
+        most = MAX_COUPLED_DATASETS
+        if not fits:  # then a step for many pairs has fewer
+            pairs = max(map(len, secret_sides(self, secrets).values()))
+            most = max(min(most, isqrt(MAX_LAST_CELLS // max(pairs, 1))), 1)
+        losses = network_losses(self, costs, secrets, at_once=most)
         binding = None if losses.binding is None else of_pair(losses.binding)
         return Bound(losses.loss, binding, frozen(np.maximum(losses.by_entry, 0.0)))
 
@@ -110,8 +118,26 @@ class ExplicitTransport(TransportBound):
         )
 
     def valued(self, costs: EntryCosts) -> Bound:
-        """The loss if every entry has lost what ``costs`` says: all datasets are coupled."""
-        return self._model.bound(costs, self._secrets)
+        """The loss if every entry has lost what ``costs`` says: all datasets are coupled.
+
+        Where they are too many for one step, the program of the scalars may say less.
+        """
+        fits = self._at_once(costs)
+        found = self._model.bound(costs, self._secrets, fits=fits)
+        if fits:
+            return found
+        with suppress(TooLarge):
+            return min(found, self._by_scalars(costs), key=lambda bound: bound.value)
+        return found
+
+    def _at_once(self, costs: EntryCosts) -> bool:
+        """Whether both sides of every secret are coupled in one step."""
+        matrices = cost_matrices(self._model.entries, self._model.states, costs)
+        numbers = np.arange(self._law.size).reshape(self._law.shape)
+        told = numbers[np.ix_(*map(_alike, matrices))].ravel()  # those told apart by some cost
+        sides = {side for pair in self._world.pairs for side in (pair.left, pair.right)}
+        possible = (told[self._world.mask(side) & (self._law.ravel() > 0)] for side in sides)
+        return all(len(distinct(datasets)) <= MAX_COUPLED_DATASETS for datasets in possible)
 
     def valued_witness(self, costs: EntryCosts, bound: Bound) -> Witness:
         """The worst mechanism that a linear program finds for the pair that binds."""
@@ -128,6 +154,12 @@ class ExplicitTransport(TransportBound):
         return Witness(0.0, bound.binding)
 
 
+def _alike(cost: Floats) -> Integers:
+    """``[value]``: the first value to and from which the change costs nothing; often itself."""
+    first: Integers = np.argmax((cost == 0) & (cost.T == 0), axis=1)
+    return first
+
+
 def _worst_table(laws: tuple[Floats, Floats], given: Sequence[Floats]) -> Floats | None:
     """Logarithms of the likelihoods that leak most, by a linear program; None if too large.
 
@@ -136,8 +168,7 @@ def _worst_table(laws: tuple[Floats, Floats], given: Sequence[Floats]) -> Floats
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
-    free = [np.argmax((cost == 0) & (cost.T == 0), axis=1) for cost in given]
-    merged = [np.unique(first, return_inverse=True) for first in free]
+    merged = [np.unique(_alike(cost), return_inverse=True) for cost in given]
     costs = [
         attainable_cost(cost[np.ix_(v, v)]) for cost, (v, _) in zip(given, merged, strict=True)
     ]

@@ -45,16 +45,16 @@ class CouplingSearch:
     """A `takifugu.translation.certify.messages.Proof` that solves every problem as it is asked."""
 
     def __init__(
-        self, tree: JunctionTree, *, at_once: int = MAX_LAST_STATES, merges: bool = False
+        self, tree: JunctionTree, *, at_once: int | None = None, merges: bool = False
     ) -> None:
-        """``at_once``: how many states are coupled in the last step, to a secret."""
+        """``at_once``: how many states are coupled in the last step, however many pairs ask it."""
         self.tree, self.merges, self._at_once = tree, merges, at_once
 
     def ahead(self, law: PossibleStates, keep: tuple[int, ...], last: int) -> tuple[int, ...]:
         """The widest entries first, until few enough states are left."""
         sizes, most = self.tree.sizes, MAX_COUPLED_STATES
         if last:
-            most = max(min(self._at_once, isqrt(MAX_LAST_CELLS // last)), 1)
+            most = self._at_once or max(min(MAX_LAST_STATES, isqrt(MAX_LAST_CELLS // last)), 1)
         free = sorted((v for v in law.scope if v not in keep), key=lambda v: -sizes[v])
         if prod(sizes[v] for v in free) <= most:
             return ()

@@ -23,8 +23,13 @@ from takifugu.costs.losses import Pure
 from takifugu.errors import InvalidMechanism, UnsoundRequest
 from takifugu.influence.curve import InfluenceCurve
 from takifugu.mechanisms.calibration import allowance, certify, target_of
-from takifugu.mechanisms.checks import MAX_COUNT, positive, whole
-from takifugu.mechanisms.mechanism_protocol import Error, RankProbabilities
+from takifugu.mechanisms.mechanism_protocol import (
+    MAX_COUNT,
+    Error,
+    RankProbabilities,
+    positive,
+    whole,
+)
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential
 from takifugu.translation.curve_translation import CurveTranslation

@@ -18,7 +18,7 @@ from takifugu._core.numeric import Floats
 from takifugu.errors import InvalidPrior, UnsoundRequest
 from takifugu.influence.chain.chain_curves import chain_curve
 from takifugu.influence.curve import InfluenceCurve
-from takifugu.mechanisms.checks import positive, whole
+from takifugu.mechanisms.mechanism_protocol import positive, whole
 from takifugu.mechanisms.noise import IntegerLaplace
 from takifugu.mechanisms.selection import Exponential, NoisyTopK
 from takifugu.papers.composition.baselines.chain_laws import (
