@@ -16,13 +16,7 @@ from takifugu.translation.certify.flow import (
     Take,
     upper_tables,
 )
-from takifugu.translation.certify.hulls import (
-    HullLine,
-    HullStep,
-    HullStretch,
-    StartHull,
-    from_any_law,
-)
+from takifugu.translation.certify.hulls import HullLine, HullStep, HullStretch, StartHull
 from takifugu.translation.certify.known import KnownSide
 from takifugu.translation.certify.laws import transition_rows
 from takifugu.translation.search.couplings import solve_step
@@ -176,30 +170,3 @@ def test_no_flows_prove_less_than_known_entries_reveal(seed: int) -> None:
                 places = [place for place, _ in known]
                 if places and min(places) < entry < max(places):
                     assert solved.lower <= both + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_any_law_before_rows_within_bounds_reveals_no_more_than_the_closed_form(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, cost = problem(seed)
-    low, high = np.maximum(rows - 0.05, 0.0), np.minimum(rows + 0.05, 1.0)
-    if seed % 3 == 0:
-        low[:, 0] = 0.0
-    bound, exact = from_any_law(low, high, cost), from_any_law(rows, rows, cost)
-    assert (exact <= bound).all()
-    assert (largest_behind(rows, cost, 1) <= exact + 1e-9).all()
-    for _ in range(2):
-        member = rows.copy()
-        for row in member:  # some of one value's probability goes to another
-            u, v = rng.permutation(3)[:2]
-            moved = min(0.05, float(row[v]))
-            row[u], row[v] = row[u] + moved, row[v] - moved
-        assert (largest_behind(member, cost, 1) <= bound + 1e-9).all()
-
-
-def test_costs_are_not_closed_through_a_state_that_nothing_leads_to() -> None:
-    rows = np.array([[0.5, 0.5, 0.0], [0.1, 0.9, 0.0], [0.7, 0.3, 0.0]])
-    cost = 0.5 * (1 - np.eye(3))
-    bound = from_any_law(rows, rows, cost)
-    assert (bound[2, :2] == 0.5).all()
-    assert (bound[:2, 2] == 0.5).all()

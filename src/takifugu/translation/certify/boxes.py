@@ -126,17 +126,16 @@ def law_bounds(lower: Floats, upper: Floats, *, rounds: int = 50) -> tuple[Float
 
 
 def backward_boxes(
-    lower: Floats, upper: Floats, law_low: Floats, law_high: Floats, *, all_possible: bool = True
+    lower: Floats, upper: Floats, law_low: Floats, law_high: Floats
 ) -> tuple[Floats, Floats]:
     """Boxes ``[x, u]`` that hold P(u before | x now) for rows and laws within the given bounds.
 
     They cover every chain, stationary or not, whose rows stay in the boxes and whose laws stay
-    within the bounds at every entry. The backward rows are treated as if chosen freely. Of a value
-    that the bounds do not keep possible they say nothing; with ``all_possible`` that is an error.
+    within the bounds at every entry. The backward rows are treated as if chosen freely.
     """
     small = law_low[:, None] * lower  # [u, x]
     large = law_high[:, None] * upper
-    if all_possible and (small.sum(axis=0) == 0).any():
+    if (small.sum(axis=0) == 0).any():
         state = int(np.argmax(small.sum(axis=0) == 0))
         raise InvalidPrior(
             "lower",
@@ -148,7 +147,6 @@ def backward_boxes(
     with np.errstate(invalid="ignore", divide="ignore"):
         low = np.where(small > 0, small / (small + rest_large), 0.0) * (1 - error)
         high = np.where(large > 0, large / (large + rest_small), 0.0) * (1 + error)
-    high[:, ~(large > 0).any(axis=0)] = 1.0  # of a value that cannot happen: any row stands for it
     return box_rows(np.maximum(low.T, 0.0), np.minimum(high.T, 1.0))
 
 

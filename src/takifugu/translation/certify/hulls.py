@@ -72,7 +72,6 @@ from takifugu.translation.certify.laws import Law
 LEAST_PROBABILITY = 1e-250  # a smaller probability of a law is not computed with
 LEAST_MIXED = 1e-290  # nor is one of a mixture of two laws: below, floats lose their last places
 NARROW = 1e-8  # the width at which a hull is one law, as far as losses go
-MAX_NUMBERS = 200_000  # of log-ratios that are compared at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +214,7 @@ class HullStep:
             return cap
         if not self.needs_flows:
             whole = self.hull.steps == 0
-            rows = self.weights.T
-            proven = from_any_law(rows, rows, self.cost) if whole else self._two_states()
+            proven = _from_two_states(self.weights, self.cost) if whole else self._two_states()
         elif isinstance(proof, HullProof):
             proven = self.robust.upper(proof.boxes)
             if proof.edges is not None and len(self.weights) > 1:
@@ -436,31 +434,33 @@ def _log_error(logs: Floats) -> Floats:
     return np.where(np.isfinite(logs), 8 * UNIT * np.abs(logs), 0.0)
 
 
-def from_any_law(lower: Floats, upper: Floats, cost: Floats) -> Floats:
-    r"""``[x, y]``: the step for every law of the entry before, and rows within bounds [u, x].
+def _from_two_states(weights: Floats, cost: Floats) -> Floats:
+    r"""``[x, y]``: the step for every law of the first entry.
 
-    For one matrix W the laws on two states a, b are the worst: with Δ the logarithm of
-    W(a,x)W(b,y)/W(b,x)W(a,y), if that is above 0, the loss is at most β(Δ, c(a, b)), attained at
-    some odds of a and b. A matrix within bounds has no larger Δ than their ends. A state that
-    nothing leads to keeps the dearest cost, so that no closure of costs leads through it.
+    Laws on two states a, b: with Δ the logarithm of W(x,a)W(y,b)/W(x,b)W(y,a), if that is above 0,
+    the loss is at most β(Δ, c(a, b)), attained at some odds of a and b.
     """
     with np.errstate(divide="ignore"):
-        least, most = np.log(lower), np.log(upper)
-    wide = np.maximum(_log_error(least), _log_error(most))
-    losses = np.zeros((lower.shape[1], lower.shape[1]))
-    moves = np.argwhere(cost > 0)
-    for part in np.array_split(moves, 1 + len(moves) * losses.size // MAX_NUMBERS):
-        a, b = part.T
-        able = (upper[a] > 0)[:, :, None] & (upper[b] > 0)[:, None]  # x follows a, and y follows b
-        with np.errstate(invalid="ignore"):
-            apart = (most[a] - least[b])[:, :, None] + (most[b] - least[a])[:, None]
-        rounding = 2 * (wide[a] + wide[b])
-        apart += rounding[:, :, None] + rounding[:, None]
-        apart = np.maximum(np.where(able, apart, 0.0), 0.0)
-        found = two_point(apart, cost[a, b][:, None, None])
-        losses = np.maximum(losses, found.max(axis=0, initial=0.0))
-    never = ~(upper > 0).any(axis=0)
-    losses[never] = losses[:, never] = cost.max(initial=0.0)
+        logs = np.log(weights)  # [x, a]
+    losses = np.zeros((len(weights), len(weights)))
+    for a in range(len(cost)):
+        for b in range(a):
+            if cost[a, b] == 0 == cost[b, a]:
+                continue
+            one, other = logs[:, a], logs[:, b]
+            never = np.isneginf(one) & np.isneginf(other)
+            if never.any():
+                z = int(np.argmax(np.maximum(one, other)))
+                one, other = np.where(never, one[z], one), np.where(never, other[z], other)
+            ratio = one - other
+            with np.errstate(invalid="ignore"):
+                delta = ratio[:, None] - ratio[None]
+            rounding = _log_error(one) + _log_error(other)
+            delta = np.where(np.isnan(delta), 0.0, delta)
+            wide = rounding[:, None] + rounding[None]
+            for sign, price in ((1.0, cost[a, b]), (-1.0, cost[b, a])):
+                apart = np.maximum(sign * delta + wide, 0.0)  # it may have been rounded to 0
+                np.maximum(losses, two_point(apart, float(price)), out=losses)
     np.fill_diagonal(losses, 0.0)
     return losses
 

@@ -1,6 +1,6 @@
 """The transport bound of chains whose rows are known within intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -28,11 +28,10 @@ from takifugu.translation.certify.flow import (
     off_diagonal,
     pair_losses,
 )
-from takifugu.translation.certify.hulls import from_any_law
 from takifugu.translation.certify.laws import row_slack
 from takifugu.translation.certify.stars import even_star, star_of
 from takifugu.translation.entry_costs import CostLevels, EntryCosts
-from takifugu.translation.models.chain_entries import ChainBound, secret_entries
+from takifugu.translation.models.chain_entries import ChainBound
 from takifugu.translation.models.chain_transport import ChainTransport
 from takifugu.translation.models.two_state_transport import BinaryTransport
 from takifugu.translation.search.couplings import improve
@@ -41,7 +40,6 @@ from takifugu.translation.search.groups import pair_mask
 
 STAGES = 24  # entries near a free start whose laws are bounded one by one
 FEW_STATES = 12  # beyond which only 8 of them are walked
-MAX_WALKED_ENTRIES = 8  # of a short chain
 MAX_MOVES = 24  # of rows to corners of their boxes, for a witness
 MANY_STATES = 40  # beyond which a walk for each pair takes too long
 
@@ -84,157 +82,73 @@ class IntervalTransport(ChainBound):
         self.uniform(0.0)  # an error now rather than later
 
     def one_by_one(self, charged: CostLevels) -> Bound:
-        """The loss if every entry has a cost of its own; a long chain has the largest on all."""
-        largest = frozen(np.max(charged.matrices, axis=0))
-        if not self._short:
-            return self.everywhere(largest)
-        return self._entry_by_entry([charged.cost(i) for i in range(len(charged))], largest)
+        """At most the loss when every entry has the largest of all costs."""
+        return self.everywhere(frozen(np.max(charged.matrices, axis=0)))
 
     def everywhere(self, cost: Floats) -> Bound:
         """The loss when every entry has the same cost."""
         chain = self._chain
-        if self._short and chain.length is not None:
-            return self._entry_by_entry([cost] * chain.length, cost)
         if chain.start == "stationary":
             known = interval_losses(chain.lower, chain.upper, cost, tolerance=self._tolerance)
             sides = known.forward.upper, known.backward.upper
         else:
             sides = self._from_any_start(cost)
         if cost.any() and len(cost) <= MANY_STATES:
-            walks = self._walks(cost, *[None if chain.length is None else chain.length - 1] * 2)
+            walks = self._walks(cost)
             sides = (
                 np.minimum(sides[0], walks[0].upper(sides[0])),
                 np.minimum(sides[1], walks[1].upper(sides[1])),
             )
+        if chain.length == 1:
+            sides = np.zeros_like(cost), np.zeros_like(cost)
         upper = pair_losses(cost, *sides)
         losses = np.array([upper[np.ix_(a, b)].max() for a, b in self._sides])
         if chain.start == "stationary":
-            losses = np.minimum(losses, self._group_steps(upper, self._laws[0]))
+            losses = np.minimum(losses, self._group_steps(upper))
         worst = int(np.argmax(losses))
         return Bound(float(losses[worst]), self._binding(worst, None))
 
-    @property
-    def _short(self) -> bool:
-        """Whether the sides of every entry are bounded by themselves."""
-        return self.length is not None and self.length <= STAGES and len(self.states) <= FEW_STATES
-
-    def _entry_by_entry(self, costs: Sequence[Floats], largest: Floats) -> Bound:
-        """The loss of a short chain; ``largest`` is at least each of the costs.
-
-        Of each side, the steps from its end to the entry. Then both sides of the entries that lose
-        most are walked, under one star for all costs.
-        """
-        ahead, behind = [np.zeros_like(largest)], [np.zeros_like(largest)]
-        for cost in costs[:0:-1]:
-            ahead.append(_robust_step(self._boxes, closed(cost + ahead[-1])))
-        for i, cost in enumerate(costs[:-1]):
-            free = self._chain.start == "any"
-            stage = self._stages[i - 1 if free else 0] if i or not free else None
-            behind.append(self._before(closed(cost + behind[-1]), stage))
-
-        def losses(i: int, after: Floats, before: Floats) -> Floats:
-            """``[pair]``: the losses at entry i."""
-            laws = self._laws_at(i)
-            upper = pair_losses(costs[i], after, before)
-            found = np.array([upper[np.ix_(a, b)].max() for a, b in self._sides])
-            return found if laws is None else np.minimum(found, self._group_steps(upper, laws))
-
-        if len(costs) > MAX_WALKED_ENTRIES and largest.any():  # walks of all entries bound each
-            whole = self._walks(largest, len(costs) - 1, len(costs) - 1)
-            limits = whole[0].upper(np.max(ahead, axis=0)), whole[1].upper(np.max(behind, axis=0))
-            ahead, behind = (
-                [np.minimum(table, most) for table in side]
-                for side, most in zip((ahead, behind), limits, strict=True)
-            )
-        sides = list(zip(ahead[::-1], behind, strict=True))
-        entries = secret_entries(self._secrets, len(costs))
-        by_pair = np.zeros((len(costs), len(self._sides)))
-        for i in range(len(costs)) if entries is None else entries.tolist():
-            by_pair[i] = losses(i, *sides[i])
-        walked = set[int]()
-        while len(walked) < MAX_WALKED_ENTRIES and largest.any():
-            i = int(np.argmax(by_pair.max(axis=1)))
-            if i in walked or by_pair[i].max() <= 0:
-                break
-            walked.add(i)
-            after, before = (
-                np.minimum(side, walk.upper(side))
-                for walk, side in zip(
-                    self._walks(largest, len(costs) - 1 - i, i), sides[i], strict=True
-                )
-            )
-            by_pair[i] = np.minimum(by_pair[i], losses(i, after, before))
-        by_pair = np.maximum(by_pair, 0.0)
-        entry, worst = np.unravel_index(int(np.argmax(by_pair)), by_pair.shape)
-        by_entry = frozen(by_pair.max(axis=1))
-        binding = self._binding(int(worst), int(entry))
-        return Bound(float(by_entry[entry]), binding, by_entry=by_entry)
-
-    def _walks(
-        self, cost: Floats, after: int | None, before: int | None
-    ) -> tuple[BoxSide, BoxSide]:
-        """The sides ahead and behind, of so many entries, for a star that is at least the cost."""
+    def _walks(self, cost: Floats) -> tuple[BoxSide, BoxSide]:
+        """The sides ahead and behind, for a star that is at least the cost."""
         star = even_star(cost) if len(cost) == 2 else star_of(cost)
+        others = None if self.length is None else self.length - 1
         low, high = self._boxes
         begins = self._chain.start == "any"
         return (
-            BoxSide(low[None], high[None], star, after),
-            BoxSide(*self._backward, star, before, begins=begins),
+            BoxSide(low[None], high[None], star, others),
+            BoxSide(*self._backward, star, others, begins=begins),
         )
-
-    def _before(self, cost: Floats, stage: tuple[Floats, Floats] | None) -> Floats:
-        """``[x, y]``: what the entry before reveals, with all before it, at closed costs.
-
-        ``stage`` are boxes of its law given this entry; None if it may have any law.
-        """
-        value = off_diagonal(len(cost), float(cost.max(initial=0.0)))
-        if len(cost) <= FEW_STATES:
-            value = np.minimum(value, from_any_law(*self._boxes, cost))
-        return value if stage is None else np.minimum(value, _robust_step(stage, cost))
 
     @cached_property
     def _boxes(self) -> tuple[Floats, Floats]:
         return box_rows(self._chain.lower, self._chain.upper)
 
     @cached_property
-    def _laws(self) -> list[tuple[Floats, Floats]]:
-        """Bounds on the law of any entry; of a free start, of the second, the third and so on."""
-        if self._chain.start == "stationary":
-            return [law_bounds(*self._boxes)]
-        count = STAGES if self.length is None else min(STAGES, max(self.length - 1, 0))
-        return [law_bounds(*self._boxes, rounds=rounds) for rounds in range(count)]
-
-    def _laws_at(self, entry: int) -> tuple[Floats, Floats] | None:
-        """Bounds on the law of an entry of a short chain; None if it may have any law."""
-        if self._chain.start == "stationary":
-            return self._laws[0]
-        return self._laws[entry - 1] if entry else None
-
-    @cached_property
     def _stages(self) -> list[tuple[Floats, Floats]]:
-        """Boxes of the law of the entry before, for the laws of `_laws`.
-
-        Where nothing bounds a value's own, a long chain has no bound worth its time.
-        """
-        strict = not self._short
-        return [backward_boxes(*self._boxes, *laws, all_possible=strict) for laws in self._laws]
+        """Boxes of the law of the entry before the second, the third and so on, of a free start."""
+        low, high = self._boxes
+        count = STAGES if self.length is None else min(STAGES, max(self.length - 2, 0))
+        return [
+            backward_boxes(low, high, *law_bounds(low, high, rounds=rounds))
+            for rounds in range(count)
+        ]
 
     @cached_property
     def _backward(self) -> tuple[Floats, Floats]:
         """``[kind, x, u]``: boxes of the law of the entry before, from a late one to the first."""
         low, high = self._boxes
-        kinds = self._stages
-        if self._chain.start == "any":
-            kinds = kinds[: STAGES if len(low) <= FEW_STATES else 8][::-1]
-            free = (high.T > 0) | ~high.T.any(axis=1, keepdims=True)
-            kinds.append((np.zeros_like(low), free.astype(np.float64)))
+        if self._chain.start == "stationary":
+            kinds = [backward_boxes(low, high, *law_bounds(low, high))]
+        else:
+            kinds = self._stages[: STAGES if len(low) <= FEW_STATES else 8][::-1]
+            kinds.append((np.zeros_like(low), (high.T > 0).astype(np.float64)))
         return np.array([kind[0] for kind in kinds]), np.array([kind[1] for kind in kinds])
 
-    def _group_steps(self, table: Floats, laws: tuple[Floats, Floats]) -> Floats:
+    def _group_steps(self, table: Floats) -> Floats:
         """``[pair]``: the loss of each secret pair of groups, by one more robust step.
 
-        Given a side, the entry has a law in a box (`group_boxes`), if it is within ``laws``;
-        ``table`` bounds what each pair of values loses. Infinite for pairs of single values.
+        Given a side, the entry has a law in a box (`group_boxes`), and ``table`` bounds what each
+        pair of values loses. Infinite for pairs of single values.
         """
         grouped = [max(map(len, pair)) > 1 for pair in self._sides]
         cost = closed(table)
@@ -242,8 +156,8 @@ class IntervalTransport(ChainBound):
             return np.full(len(grouped), np.inf)
         sides = list(dict.fromkeys(side for pair in self._sides for side in pair))
         number = {side: k for k, side in enumerate(sides)}
-        most = np.maximum(laws[1], LEAST)  # so that a group that cannot happen has some law
-        rows = robust_rows(*group_boxes(laws[0], most, sides))(cost)
+        laws = law_bounds(*self._boxes)
+        rows = robust_rows(*group_boxes(*laws, sides))(cost)
         guess = np.full((len(sides), len(sides)), float(cost.max()) / 4)
         _, couplings = improve(*rows, cost, guess=guess)
         proven = bound(*rows, cost, couplings) + 2 * row_slack(len(cost))
@@ -257,21 +171,27 @@ class IntervalTransport(ChainBound):
     def _from_any_start(self, charged: Floats) -> tuple[Floats, Floats]:
         r"""``[x, y]``: what lies ahead and behind reveals, when the first entry may have any law.
 
-        Entry 0 may have any law, and so may every other as far as is known: one bound of a step
-        back. The law of entry k ≥ 1 is a mixture of rows, and the more steps it has taken the
-        closer the bounds on it; so :math:`B_{k+1}` follows from :math:`B_k` by that bound, or the
+        All that is known of the step back to entry 0 is that it costs at most its dearest move, so
+        :math:`B_1 \le \max c`. The law of entry k ≥ 1 is a mixture of rows, and the more steps it
+        has taken the closer the bounds on it; :math:`B_{k+1}` follows from :math:`B_k` by the
         robust step, or by the dearest move if that is less. After some steps a fixed point above
         the last one covers all later entries.
         """
-        slack, rows = 2 * row_slack(len(charged)), robust_rows(*self._boxes)
+        size = len(charged)
+        unit, slack = off_diagonal(size), 2 * row_slack(size)
+        rows, couplings = robust_rows(*self._boxes), None
         ahead = fixed_point(rows, charged, slack=slack, tolerance=self._tolerance).upper
-        behind = value = self._before(charged, None)
-        stages = self._stages[: None if self.length is None else max(self.length - 2, 0)]
-        for stage in stages:
-            value = self._before(closed(charged + value), stage)
+        behind = value = off_diagonal(size, float(charged.max()))
+        for stage in self._stages:
+            rows, cost = robust_rows(*stage), closed(charged + value)
+            if charged.any() and cost.max() < LARGE:
+                sides = rows(cost)
+                _, couplings = improve(*sides, cost, guess=value, known=couplings)
+                value = np.minimum(bound(*sides, cost, couplings) + slack * unit, cost.max() * unit)
+            else:
+                value = off_diagonal(size, float(cost.max()))
             behind = np.maximum(behind, value)
-        if self.length is None or self.length - 2 > len(stages):
-            rows = robust_rows(*stages[-1])
+        if self.length is None or self.length - 2 > len(self._stages):
             later = fixed_point(
                 rows, charged, slack=slack, tolerance=self._tolerance, above=value
             ).upper
@@ -339,19 +259,6 @@ class IntervalTransport(ChainBound):
             return kind(member, self._secrets)
         except InvalidPrior:
             return None
-
-
-def _robust_step(boxes: tuple[Floats, Floats], cost: Floats) -> Floats:
-    """``[x, y]``: the robust step for rows in boxes, or the dearest move if that is less."""
-    unit, most = off_diagonal(len(cost)), off_diagonal(len(cost), float(cost.max(initial=0.0)))
-    if not 0 < cost.max(initial=0.0) < LARGE:
-        return most
-    rows = robust_rows(*boxes)(cost)
-    _, couplings = improve(*rows, cost, guess=np.minimum(cost, most / 2))
-    least: Floats = np.minimum(
-        bound(*rows, cost, couplings) + 2 * row_slack(len(cost)) * unit, most
-    )
-    return least
 
 
 def _corners(low: Floats, high: Floats, wish: Floats) -> Floats:
