@@ -629,8 +629,11 @@ class CouplingSteps:
             raise NoProof
         values = couplings.prove(problems)
         error = 5 * gamma(law.roundings + max(map(len, listed)))  # of rows divided by their sums
+        widened = up(values + error)
+        if keep:  # messages become costs, and a search is not to meet ties among them
+            return widened
         certain = np.maximum(*(problems.widths[k] for k in (problems.lefts, problems.rights))) == 1
-        bounds: Floats = np.where(certain, values, up(values + error))
+        bounds: Floats = np.where(certain, values, widened)
         return bounds
 
 
